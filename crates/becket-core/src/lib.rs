@@ -1,0 +1,1 @@
+//! The pure part of Becket: events, dialects, the merge and the outcome.

@@ -1,0 +1,1 @@
+//! One command under one deadline: start, feed, drain, bound, kill, reap.

@@ -1,0 +1,1 @@
+//! Matchers with the meaning of Python's re.search.

@@ -1,0 +1,1 @@
+//! The engine for the lifecycle hooks of coding agents.
