@@ -1,0 +1,309 @@
+//! One moment in an agent's life, in the common vocabulary, read from the field's common envelope.
+
+use std::fmt;
+use std::str::FromStr;
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::json::{self, JsonError, Object};
+use crate::spelling;
+use crate::tool::{Kind, ToolCall};
+
+/// Largest envelope that is read, in bytes: 64 MiB.
+pub const MAX_ENVELOPE: usize = 64 << 20;
+
+macro_rules! event_names {
+    ($($name:ident),* $(,)?) => {
+        /// The events of the common vocabulary.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[allow(missing_docs, reason = "each is named after the moment it stands for")]
+        pub enum EventName { $($name),* }
+
+        impl EventName {
+            /// Every event, in the order of an agent's life.
+            pub const ALL: &[EventName] = &[$(EventName::$name),*];
+
+            /// The name as it stands in an envelope.
+            pub fn as_str(self) -> &'static str {
+                match self { $(EventName::$name => stringify!($name)),* }
+            }
+        }
+    };
+}
+
+event_names!(
+    SessionStart,
+    SessionEnd,
+    UserPromptSubmit,
+    PreToolUse,
+    PostToolUse,
+    PostToolUseFailure,
+    PermissionRequest,
+    PreCompact,
+    PostCompact,
+    Stop,
+    StopFailure,
+    SubagentStart,
+    SubagentStop,
+    Notification,
+);
+
+impl EventName {
+    /// Whether the event asks leave for something that has not happened yet.
+    pub fn is_gate(self) -> bool {
+        matches!(self, Self::PreToolUse | Self::UserPromptSubmit | Self::PermissionRequest | Self::PreCompact)
+    }
+
+    /// Whether a denial of the event means going on.
+    pub fn is_stop(self) -> bool {
+        matches!(self, Self::Stop | Self::SubagentStop)
+    }
+
+    /// Whether the event tells of a tool call.
+    pub fn is_tool(self) -> bool {
+        matches!(
+            self,
+            Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure | Self::PermissionRequest
+        )
+    }
+}
+
+impl fmt::Display for EventName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for EventName {
+    type Err = EventError;
+
+    fn from_str(name: &str) -> Result<Self, EventError> {
+        Self::ALL.iter().copied().find(|event| event.as_str() == name).ok_or_else(|| {
+            let near = Self::ALL.iter().copied().find(|event| event.as_str().eq_ignore_ascii_case(name));
+            EventError::UnknownEvent { name: name.to_owned(), near }
+        })
+    }
+}
+
+/// Why an envelope could not be read as an event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// Larger than [`MAX_ENVELOPE`].
+    #[error("the envelope is larger than {} MiB", MAX_ENVELOPE >> 20)]
+    TooLarge,
+    /// Not one JSON object.
+    #[error("the envelope is not one JSON object: {0}")]
+    Json(#[from] JsonError),
+    /// No event is named, neither in the envelope nor beside it.
+    #[error("no event is named: the envelope has no `hook_event_name`")]
+    NoEvent,
+    /// A name that is not in the vocabulary.
+    #[error("unknown event {}{}", crate::text::quote(name), near_hint(*near))]
+    UnknownEvent {
+        /// As it was given.
+        name: String,
+        /// The event that was probably meant.
+        near: Option<EventName>,
+    },
+    /// The envelope names another event than the caller.
+    #[error("the envelope is of {envelope}, but {asked} was asked for")]
+    OtherEvent {
+        /// What the envelope says.
+        envelope: EventName,
+        /// What the caller said.
+        asked: EventName,
+    },
+    /// A field of the wrong type.
+    #[error("`{field}` must be {expected}, not {found}")]
+    WrongType {
+        /// The field's name.
+        field: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A field that this event cannot do without.
+    #[error("{event} needs `{field}`")]
+    Missing {
+        /// The event.
+        event: EventName,
+        /// The field's name.
+        field: &'static str,
+    },
+    /// Two keys of the tool's input that mean the same thing and say different things.
+    #[error("`tool_input` has both `{first}` and `{second}`, which name the same thing and differ")]
+    Ambiguous {
+        /// One key.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// A tool kind that is not in the vocabulary.
+    #[error("unknown `tool_kind` {}", crate::text::quote(.0))]
+    UnknownKind(String),
+}
+
+fn near_hint(near: Option<EventName>) -> String {
+    near.map(|event| format!(" (did you mean {event}?)")).unwrap_or_default()
+}
+
+/// One moment in an agent's life.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Which moment.
+    pub name: EventName,
+    /// The session, as the host names it; never empty.
+    pub session_id: Option<String>,
+    /// The directory the host reports. Of a tool call it is the model's choice.
+    pub cwd: Option<Utf8PathBuf>,
+    /// The call that a tool event tells of.
+    pub tool: Option<ToolCall>,
+    /// Everything that was sent, as it was sent.
+    pub fields: Object,
+}
+
+impl Event {
+    /// Reads an envelope. `asked` is the event the caller named, if it named one.
+    ///
+    /// # Errors
+    /// Whatever keeps the envelope from being judged; see [`EventError`].
+    pub fn read(bytes: &[u8], asked: Option<EventName>) -> Result<Self, EventError> {
+        if bytes.len() > MAX_ENVELOPE {
+            return Err(EventError::TooLarge);
+        }
+        Self::from_fields(json::parse_object(bytes)?, asked)
+    }
+
+    /// As [`Event::read`], of fields that were read already.
+    ///
+    /// # Errors
+    /// As [`Event::read`].
+    pub fn from_fields(fields: Object, asked: Option<EventName>) -> Result<Self, EventError> {
+        let named = string(&fields, "hook_event_name")?.map(EventName::from_str).transpose()?;
+        let name = match (named, asked) {
+            (Some(envelope), Some(asked)) if envelope != asked => {
+                return Err(EventError::OtherEvent { envelope, asked });
+            }
+            (Some(name), _) | (None, Some(name)) => name,
+            (None, None) => return Err(EventError::NoEvent),
+        };
+        let session_id = string(&fields, "session_id")?.filter(|id| !id.is_empty()).map(str::to_owned);
+        let cwd = string(&fields, "cwd")?.filter(|cwd| !cwd.is_empty()).map(Utf8PathBuf::from);
+        // Fields that dialects hand on as text are checked here, once for all of them.
+        for field in ["prompt", "source", "trigger", "reason", "last_assistant_message", "agent_id"] {
+            string(&fields, field)?;
+        }
+        boolean(&fields, "stop_hook_active")?;
+        let tool = if name.is_tool() { Some(tool_call(name, &fields)?) } else { None };
+        Ok(Self { name, session_id, cwd, tool, fields })
+    }
+
+    /// A field's text; `None` where it is absent or null.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.fields.get(field).and_then(Value::as_str)
+    }
+
+    /// A field's truth; `None` where it is absent or null.
+    pub fn flag(&self, field: &str) -> Option<bool> {
+        self.fields.get(field).and_then(Value::as_bool)
+    }
+
+    /// The same event with another tool input, as a second look judges it.
+    #[must_use]
+    pub fn with_input(&self, input: Object) -> Self {
+        let mut event = self.clone();
+        if let Some(tool) = &mut event.tool {
+            tool.input = Some(input);
+        }
+        event
+    }
+}
+
+fn tool_call(event: EventName, fields: &Object) -> Result<ToolCall, EventError> {
+    let name = string(fields, "tool_name")?
+        .filter(|name| !name.is_empty())
+        .ok_or(EventError::Missing { event, field: "tool_name" })?;
+    let input = match fields.get("tool_input") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(input)) => Some(input.clone()),
+        Some(other) => {
+            return Err(EventError::WrongType {
+                field: "tool_input",
+                expected: "an object",
+                found: json::kind_of(other),
+            });
+        }
+    };
+    let kind = match string(fields, "tool_kind")? {
+        Some(word) => word.parse::<Kind>().map_err(|()| EventError::UnknownKind(word.to_owned()))?,
+        None => Kind::of(name, input.as_ref()),
+    };
+    if let Some((first, second)) = input.as_ref().and_then(|input| spelling::ambiguity(kind, input)) {
+        return Err(EventError::Ambiguous { first, second });
+    }
+    let call_id = string(fields, "tool_use_id")?.map(str::to_owned);
+    Ok(ToolCall { name: name.to_owned(), kind, input, call_id })
+}
+
+fn string<'a>(fields: &'a Object, field: &'static str) -> Result<Option<&'a str>, EventError> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => {
+            Err(EventError::WrongType { field, expected: "a string", found: json::kind_of(other) })
+        }
+    }
+}
+
+fn boolean(fields: &Object, field: &'static str) -> Result<Option<bool>, EventError> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(value)) => Ok(Some(*value)),
+        Some(other) => {
+            Err(EventError::WrongType { field, expected: "true or false", found: json::kind_of(other) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Event, EventError> {
+        Event::read(text.as_bytes(), None)
+    }
+
+    #[test]
+    fn a_tool_event_is_read_whole() {
+        let event = read(
+            r#"{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/w","tool_name":"exec_command","tool_input":{"cmd":"ls"},"x":1}"#,
+        )
+        .unwrap();
+        let tool = event.tool.as_ref().unwrap();
+        assert_eq!((event.name, tool.kind, event.session_id.as_deref()), (EventName::PreToolUse, Kind::Shell, Some("s")));
+        assert_eq!(event.fields["x"], 1);
+    }
+
+    #[test]
+    fn what_cannot_be_judged_says_why() {
+        let of = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(of("{}"), "no event is named: the envelope has no `hook_event_name`");
+        assert_eq!(
+            of(r#"{"hook_event_name":"pretooluse"}"#),
+            "unknown event \"pretooluse\" (did you mean PreToolUse?)"
+        );
+        assert_eq!(of(r#"{"hook_event_name":"PreToolUse"}"#), "PreToolUse needs `tool_name`");
+        assert_eq!(of(r#"{"hook_event_name":"Stop","session_id":5}"#), "`session_id` must be a string, not a number");
+        assert_eq!(
+            of(r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":[]}"#),
+            "`tool_input` must be an object, not an array"
+        );
+        assert_eq!(
+            Event::read(br#"{"hook_event_name":"Stop"}"#, Some(EventName::SessionEnd)).unwrap_err().to_string(),
+            "the envelope is of Stop, but SessionEnd was asked for"
+        );
+    }
+}

@@ -1,0 +1,324 @@
+//! JSON, read strictly, with every value's place in its text.
+//!
+//! Two readings, both by `serde_json`:
+//! [`parse_object`] gives a plain value and refuses repeated keys, for what an agent sends: two programs that
+//! disagree on `{"command": "a", "command": "b"}` are a way past a guard.
+//! [`Node`] gives one level at a time and keeps repeated keys and places, for files and replies that people
+//! write, so that a message can name line and column.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
+
+/// A JSON object, its keys in the order of its text.
+pub type Object = Map<String, Value>;
+
+/// Why a text was not taken, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (line {line}, column {column})")]
+pub struct JsonError {
+    /// What is wrong, without the place.
+    pub message: String,
+    /// Counted from 1.
+    pub line: usize,
+    /// Counted from 1, in bytes.
+    pub column: usize,
+}
+
+impl JsonError {
+    fn at(text: &str, offset: usize, message: String) -> Self {
+        let (line, column) = place(text, offset);
+        Self { message, line, column }
+    }
+
+    fn from_serde(error: &serde_json::Error) -> Self {
+        let whole = error.to_string();
+        // serde_json ends its messages with the place, which is kept apart here.
+        let message = match whole.rfind(" at line ") {
+            Some(end) => whole[..end].to_owned(),
+            None => whole,
+        };
+        Self { message, line: error.line().max(1), column: error.column().max(1) }
+    }
+}
+
+/// Line and column of a byte offset in `text`, both counted from 1.
+pub fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+    (line, before.len() - start + 1)
+}
+
+/// Bytes as the text of one JSON document: UTF-8 without a byte order mark.
+///
+/// # Errors
+/// Invalid UTF-8 (with its place) or a leading byte order mark.
+pub fn text(bytes: &[u8]) -> Result<&str, JsonError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.starts_with('\u{feff}') => Err(JsonError {
+            message: "the text begins with a byte order mark, which JSON does not allow".to_owned(),
+            line: 1,
+            column: 1,
+        }),
+        Ok(text) => Ok(text),
+        Err(error) => {
+            let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+            Err(JsonError::at(valid, valid.len(), "this is not valid UTF-8".to_owned()))
+        }
+    }
+}
+
+/// Reads exactly one JSON object. Repeated keys at any depth, nesting over 127 levels, lone surrogates, `NaN`
+/// and anything after the object are errors. Numbers keep their digits, keys their order.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn parse_object(bytes: &[u8]) -> Result<Object, JsonError> {
+    match parse(bytes, Repeated::Refuse)? {
+        Value::Object(object) => Ok(object),
+        other => Err(JsonError {
+            message: format!("expected a JSON object, found {}", kind_of(&other)),
+            line: 1,
+            column: 1,
+        }),
+    }
+}
+
+/// What becomes of a key that stands twice in one object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Repeated {
+    /// The text is refused.
+    Refuse,
+    /// The last one counts, as in Python's `json`.
+    LastWins,
+}
+
+/// Reads exactly one JSON value.
+///
+/// # Errors
+/// As [`parse_object`].
+pub fn parse(bytes: &[u8], repeated: Repeated) -> Result<Value, JsonError> {
+    let text = text(bytes)?;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = Strict(repeated).deserialize(&mut reader).map_err(|error| JsonError::from_serde(&error))?;
+    reader.end().map_err(|error| JsonError::from_serde(&error))?;
+    Ok(value)
+}
+
+/// "a string", "an object", … for messages.
+pub fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Strict(Repeated);
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Object::new();
+        let mut first = true;
+        while let Some(key) = entries.next_key::<String>()? {
+            // With arbitrary precision serde_json hands a number over as a map with this one key.
+            if first && key == NUMBER_TOKEN {
+                let digits = entries.next_value::<String>()?;
+                return digits.parse::<Number>().map(Value::Number).map_err(A::Error::custom);
+            }
+            first = false;
+            let value = entries.next_value_seed(self)?;
+            if object.insert(key.clone(), value).is_some() && self.0 == Repeated::Refuse {
+                return Err(A::Error::custom(format_args!("the key {key:?} stands twice in one object")));
+            }
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// The name under which `serde_json` hands over a number whose digits it kept.
+const NUMBER_TOKEN: &str = "$serde_json::private::Number";
+
+/// One value inside a JSON text, not yet looked into, with its place.
+#[derive(Clone, Copy)]
+pub struct Node<'a> {
+    document: &'a str,
+    raw: &'a str,
+}
+
+impl<'a> Node<'a> {
+    /// The one value that `document` holds.
+    ///
+    /// # Errors
+    /// Text that is not exactly one JSON value, or is nested over 127 levels deep.
+    pub fn document(document: &'a str) -> Result<Self, JsonError> {
+        let mut reader = serde_json::Deserializer::from_str(document);
+        // The whole is checked once here, so that what is found in it later has only shape to go wrong.
+        Strict(Repeated::LastWins)
+            .deserialize(&mut reader)
+            .map_err(|error| JsonError::from_serde(&error))?;
+        reader.end().map_err(|error| JsonError::from_serde(&error))?;
+        Ok(Self { document, raw: document.trim_matches(WHITE) })
+    }
+
+    /// The value's text.
+    pub fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// Line and column where the value begins, counted from 1.
+    pub fn place(&self) -> (usize, usize) {
+        place(self.document, self.offset())
+    }
+
+    fn offset(&self) -> usize {
+        self.raw.as_ptr() as usize - self.document.as_ptr() as usize
+    }
+
+    /// The value itself, with the last of repeated keys.
+    pub fn value(&self) -> Value {
+        // The text was read whole by `document`: it cannot fail now.
+        parse(self.raw.as_bytes(), Repeated::LastWins).unwrap_or(Value::Null)
+    }
+
+    /// What kind of value this is, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self.raw.as_bytes().first() {
+            Some(b'{') => "an object",
+            Some(b'[') => "an array",
+            Some(b'"') => "a string",
+            Some(b't' | b'f') => "a boolean",
+            Some(b'n') => "null",
+            _ => "a number",
+        }
+    }
+
+    /// The entries of an object in the order of the text, repeated keys and all; `None` for another kind.
+    pub fn object(&self) -> Option<Vec<(String, Node<'a>)>> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Vec<(String, &'de RawValue)>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry::<String, &RawValue>()? {
+                    entries.push(entry);
+                }
+                Ok(entries)
+            }
+        }
+        if !self.raw.starts_with('{') {
+            return None;
+        }
+        let entries = serde_json::Deserializer::from_str(self.raw).deserialize_map(Entries).ok()?;
+        Some(entries.into_iter().map(|(key, value)| (key, self.inside(value))).collect())
+    }
+
+    /// The items of an array; `None` for another kind.
+    pub fn array(&self) -> Option<Vec<Node<'a>>> {
+        if !self.raw.starts_with('[') {
+            return None;
+        }
+        let items: Vec<&RawValue> = serde_json::from_str(self.raw).ok()?;
+        Some(items.into_iter().map(|item| self.inside(item)).collect())
+    }
+
+    /// The value of a string; `None` for another kind.
+    pub fn string(&self) -> Option<String> {
+        if !self.raw.starts_with('"') {
+            return None;
+        }
+        serde_json::from_str(self.raw).ok()
+    }
+
+    fn inside(&self, raw: &'a RawValue) -> Node<'a> {
+        Node { document: self.document, raw: raw.get() }
+    }
+}
+
+const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        parse_object(text.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn numbers_and_order_survive() {
+        let text = r#"{"z":12345678901234567890123,"a":1.10,"m":{"k":-0.0,"b":[1e400]}}"#;
+        assert_eq!(serde_json::to_string(&parse_object(text.as_bytes()).unwrap()).unwrap(), text);
+    }
+
+    #[test]
+    fn what_could_mean_two_things_is_refused() {
+        assert_eq!(message(r#"{"a":{"b":1,"b":2}}"#), "the key \"b\" stands twice in one object (line 1, column 16)");
+        assert!(message("{\"a\":\"\\ud800\"}").contains("surrogate"));
+        assert!(message("{} {}").contains("trailing"));
+        assert!(message("[1]").starts_with("expected a JSON object, found an array"));
+        assert!(parse_object(b"{\"a\":\"\xff\"}").unwrap_err().message.contains("UTF-8"));
+        assert!(message("\u{feff}{}").contains("byte order mark"));
+        assert!(message("{\"a\":NaN}").contains("line 1"));
+        assert!(message("{\"a\":\"\0\"}").contains("control character"));
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_and_not_a_crash() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(message(&deep).contains("recursion limit"));
+        assert!(Node::document(&deep).is_err());
+    }
+
+    #[test]
+    fn nodes_know_their_places_and_keep_repeated_keys() {
+        let text = "{\n  \"a\": 1,\n  \"a\": [true, \"x\\u0041\"]\n}\n";
+        let entries = Node::document(text).unwrap().object().unwrap();
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries[1].1.place(), (3, 8));
+        let items = entries[1].1.array().unwrap();
+        assert_eq!((items[1].place(), items[1].string().unwrap()), ((3, 15), "xA".to_owned()));
+        assert!(items[0].object().is_none() && items[0].string().is_none());
+    }
+}

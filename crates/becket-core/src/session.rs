@@ -1,0 +1,368 @@
+//! What lasts between events: facts, how they add up, and the rules that hang on them.
+//!
+//! A session is kept as a list of facts that is only ever added to, so that events that come at once lose nothing
+//! and a kill at any moment costs at most the line being written. [`Facts`] is what they add up to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::dialect::{Bound, Name, Then};
+use crate::event::{Event, EventName};
+use crate::merge::Voice;
+use crate::outcome::Decision;
+
+/// Version of the form of a line.
+pub const VERSION: u32 = 1;
+
+/// Most keys of told notices that are remembered; beyond that the first are told again.
+const MOST_TOLD: usize = 2_000;
+
+/// One thing that happened in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// The session's first event, which fixes its workspace.
+    Began {
+        /// Absolute.
+        workspace: Utf8PathBuf,
+    },
+    /// A person's prompt: a new turn.
+    Prompted,
+    /// A stop was denied: the turn goes on.
+    Continued {
+        /// The counters that go up by one.
+        counters: Vec<String>,
+        /// SHA-256 of the text the agent goes on with, to know it again if it comes back as a prompt.
+        with: String,
+    },
+    /// A stop that no hook objected to: the turn is over.
+    Rested {
+        /// The counter that starts again, with all below it.
+        counter: String,
+    },
+    /// A person was told something.
+    Told {
+        /// [`crate::dialect::Notice::key`].
+        key: String,
+    },
+    /// A dialect holds something fast.
+    Kept {
+        /// Whose.
+        dialect: Name,
+        /// What; null lets it go.
+        value: Value,
+    },
+    /// All facts so far, added up.
+    Sum(Box<Facts>),
+}
+
+/// What a session's facts add up to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// Whether the session is remembered at all; an event without a session stands alone.
+    pub remembered: bool,
+    /// Where its work is, fixed by its first event.
+    pub workspace: Option<Utf8PathBuf>,
+    /// How many prompts it saw.
+    pub prompts: u64,
+    /// How often a stop was denied since the last prompt, by counter.
+    pub continued: BTreeMap<String, u32>,
+    /// SHA-256 of the last text that the agent was told to go on with.
+    pub continued_with: Option<String>,
+    /// What a person was told already.
+    pub told: BTreeSet<String>,
+    /// What dialects hold fast.
+    pub kept: BTreeMap<Name, Value>,
+}
+
+impl Facts {
+    /// Adds a fact.
+    pub fn add(&mut self, fact: Fact) {
+        match fact {
+            Fact::Began { workspace } => {
+                self.workspace.get_or_insert(workspace);
+            }
+            Fact::Prompted => {
+                self.prompts += 1;
+                self.continued.clear();
+                self.continued_with = None;
+            }
+            Fact::Continued { counters, with } => {
+                for counter in counters {
+                    *self.continued.entry(counter).or_default() += 1;
+                }
+                self.continued_with = Some(with);
+            }
+            Fact::Rested { counter } => {
+                self.continued.retain(|key, _| !is_below(key, &counter));
+            }
+            Fact::Told { key } => {
+                if self.told.len() >= MOST_TOLD {
+                    self.told.clear();
+                }
+                self.told.insert(key);
+            }
+            Fact::Kept { dialect, value: Value::Null } => {
+                self.kept.remove(&dialect);
+            }
+            Fact::Kept { dialect, value } => {
+                self.kept.insert(dialect, value);
+            }
+            Fact::Sum(facts) => *self = *facts,
+        }
+    }
+
+    /// Reads the lines of a session. A torn last line, as a kill leaves it, is left out; so is a line that cannot
+    /// be read. The second answer counts lines of a newer form, which were not understood.
+    pub fn read(lines: &str) -> (Self, usize) {
+        let mut facts = Self { remembered: true, ..Self::default() };
+        let mut newer = 0;
+        for line in lines.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+            match serde_json::from_str::<Line>(line) {
+                Ok(Line { v: VERSION, fact }) => facts.add(fact),
+                Ok(_) => newer += 1,
+                Err(_) => newer += usize::from(is_newer(line)),
+            }
+        }
+        facts.remembered = true;
+        (facts, newer)
+    }
+
+    /// Whether a prompt is the text with which Becket itself made the agent go on.
+    pub fn is_own_prompt(&self, prompt: &str) -> bool {
+        self.continued_with.as_deref() == Some(crate::hash::of(prompt.trim().as_bytes()).as_str())
+    }
+
+    fn count(&self, counter: &str) -> u32 {
+        self.continued.get(counter).copied().unwrap_or(0)
+    }
+
+    /// How often this turn was continued at its end already.
+    pub fn continuations(&self, event: &Event) -> u32 {
+        self.count(&counter(event))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    v: u32,
+    fact: Fact,
+}
+
+fn is_newer(line: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Form {
+        v: u32,
+    }
+    serde_json::from_str::<Form>(line).is_ok_and(|form| form.v > VERSION)
+}
+
+/// A fact as a line, its newline included.
+pub fn line(fact: &Fact) -> String {
+    let line = Line { v: VERSION, fact: fact.clone() };
+    let mut text = serde_json::to_string(&line).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The counter of continuations that a stop belongs to: each subagent has one of its own.
+fn counter(event: &Event) -> String {
+    match event.name {
+        EventName::SubagentStop => format!("subagent {}", event.text("agent_id").unwrap_or_default()),
+        _ => "turn".to_owned(),
+    }
+}
+
+/// The counter of one dialect's own bound, below the whole's.
+fn bound_counter(whole: &str, dialect: Name, bound: &Bound) -> String {
+    match &bound.unit {
+        Some(unit) => format!("{whole}/{dialect}/{unit}"),
+        None => format!("{whole}/{dialect}"),
+    }
+}
+
+fn is_below(counter: &str, whole: &str) -> bool {
+    counter.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Applies the session's rules to what the dialects said: notices are told once, and no stop is denied beyond its
+/// bounds. Answers the facts that follow. Must be called with facts that nobody changes until they are stored.
+pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u32) -> Vec<Fact> {
+    let mut new = Vec::new();
+    if event.name == EventName::UserPromptSubmit
+        && !event.text("prompt").is_some_and(|prompt| facts.is_own_prompt(prompt))
+    {
+        new.push(Fact::Prompted);
+    }
+    tell_once(voices, facts, &mut new);
+    if event.name.is_stop() {
+        bound_stop(event, voices, facts, stop_limit, &mut new);
+    }
+    new
+}
+
+fn tell_once(voices: &mut [Voice], facts: &Facts, new: &mut Vec<Fact>) {
+    let mut told = BTreeSet::new();
+    for voice in voices {
+        for notice in std::mem::take(&mut voice.said.notices) {
+            if facts.told.contains(&notice.key) || !told.insert(notice.key.clone()) {
+                continue;
+            }
+            voice.said.messages.push(notice.text);
+            new.push(Fact::Told { key: notice.key });
+        }
+    }
+}
+
+fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, new: &mut Vec<Fact>) {
+    let whole = counter(event);
+    let mut counters = Vec::new();
+    let mut dropped = false;
+    let is_full = facts.count(&whole) >= limit;
+    for voice in voices.iter_mut().filter(|voice| voice.said.decision == Decision::Deny) {
+        let own = voice.said.bound.as_ref().map(|bound| (bound, bound_counter(&whole, voice.dialect, bound)));
+        let spent = own.as_ref().filter(|(bound, counter)| facts.count(counter) >= bound.most);
+        let then = spent.map(|(bound, _)| (bound.most, bound.then));
+        match (then, is_full) {
+            (Some((_, Then::Halt)), _) => {
+                voice.said.decision = Decision::Halt;
+                voice.said.continue_with = None;
+                dropped = true;
+            }
+            (Some((most, Then::LetEnd)), _) => {
+                drop_denial(voice, most);
+                dropped = true;
+            }
+            (None, true) => {
+                drop_denial(voice, limit);
+                dropped = true;
+            }
+            (None, false) => counters.extend(own.map(|(_, counter)| counter)),
+        }
+    }
+    let decides = |decision| voices.iter().any(|voice| voice.said.decision == decision);
+    if decides(Decision::Halt) {
+        return;
+    }
+    if decides(Decision::Deny) {
+        counters.push(whole);
+        let with = crate::merge::continue_with(voices).unwrap_or_default();
+        new.push(Fact::Continued { counters, with: crate::hash::of(with.trim().as_bytes()) });
+    } else if !dropped && !facts.continued.is_empty() {
+        new.push(Fact::Rested { counter: whole });
+    }
+}
+
+fn drop_denial(voice: &mut Voice, most: u32) {
+    let said = &mut voice.said;
+    let times = if most == 1 { "once".to_owned() } else { format!("{most} times") };
+    let why = said.reason.as_deref().map(|reason| format!(": {}", crate::text::line(reason))).unwrap_or_default();
+    said.messages.push(format!(
+        "{}: a hook still objects, but the turn was continued {times} already and ends now{why}",
+        voice.dialect
+    ));
+    said.decision = Decision::Allow;
+    said.reason = None;
+    said.continue_with = None;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::{Notice, Said};
+
+    fn stop(envelope: &str) -> Event {
+        Event::read(envelope.as_bytes(), None).unwrap()
+    }
+
+    fn objects(dialect: Name, most: u32) -> Voice {
+        let bound = Some(Bound { most, unit: None, then: Then::LetEnd });
+        let said = Said {
+            decision: Decision::Deny,
+            continue_with: Some("more".to_owned()),
+            bound,
+            ..Said::default()
+        };
+        Voice { dialect, said }
+    }
+
+    fn denials(facts: &mut Facts, rounds: usize, voice: &Voice, limit: u32) -> usize {
+        let event = stop(r#"{"hook_event_name":"Stop"}"#);
+        (0..rounds)
+            .filter(|_| {
+                let mut voices = [voice.clone()];
+                for fact in settle(&event, &mut voices, facts, limit) {
+                    facts.add(fact);
+                }
+                voices[0].said.decision == Decision::Deny
+            })
+            .count()
+    }
+
+    #[test]
+    fn stops_are_bounded_by_the_dialect_and_by_the_whole() {
+        assert_eq!(denials(&mut Facts::default(), 20, &objects(Name::Albedo, 8), 99), 8);
+        assert_eq!(denials(&mut Facts::default(), 20, &objects(Name::Albedo, 8), 3), 3);
+        let mut facts = Facts::default();
+        assert_eq!(denials(&mut facts, 20, &objects(Name::Albedo, 8), 8), 8);
+        facts.add(Fact::Prompted);
+        assert_eq!(denials(&mut facts, 20, &objects(Name::Albedo, 8), 8), 8);
+    }
+
+    #[test]
+    fn a_turn_that_rests_starts_counting_again_and_subagents_count_apart() {
+        let mut facts = Facts::default();
+        assert_eq!(denials(&mut facts, 3, &objects(Name::Albedo, 8), 8), 3);
+        let agent = stop(r#"{"hook_event_name":"SubagentStop","agent_id":"a"}"#);
+        assert_eq!(facts.continuations(&agent), 0);
+        let quiet = Voice { dialect: Name::Albedo, said: Said::default() };
+        assert_eq!(denials(&mut facts, 1, &quiet, 8), 0);
+        assert_eq!(facts.continuations(&stop(r#"{"hook_event_name":"Stop"}"#)), 0);
+    }
+
+    #[test]
+    fn a_prompt_that_becket_caused_starts_no_turn() {
+        let mut facts = Facts::default();
+        denials(&mut facts, 1, &objects(Name::Albedo, 8), 8);
+        let own = stop(r#"{"hook_event_name":"UserPromptSubmit","prompt":"more"}"#);
+        assert_eq!(settle(&own, &mut [], &facts, 8), []);
+        let person = stop(r#"{"hook_event_name":"UserPromptSubmit","prompt":"else"}"#);
+        assert_eq!(settle(&person, &mut [], &facts, 8), [Fact::Prompted]);
+    }
+
+    #[test]
+    fn notices_are_told_once() {
+        let notice = Notice { key: "k".to_owned(), text: "t".to_owned() };
+        let voice = Voice { dialect: Name::Albedo, said: Said { notices: vec![notice.clone(), notice], ..Said::default() } };
+        let event = stop(r#"{"hook_event_name":"SessionStart"}"#);
+        let mut facts = Facts::default();
+        let mut first = [voice.clone()];
+        for fact in settle(&event, &mut first, &facts, 8) {
+            facts.add(fact);
+        }
+        let mut second = [voice];
+        settle(&event, &mut second, &facts, 8);
+        assert_eq!((first[0].said.messages.len(), second[0].said.messages.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_torn_or_newer_line_loses_only_itself() {
+        let mut lines: String = [Fact::Prompted, Fact::Told { key: "k".to_owned() }].iter().map(line).collect();
+        lines.push_str("{\"v\":9,\"fact\":\"unheard\"}\nrubbish\n{\"v\":1,\"fact\":\"prom");
+        let (facts, newer) = Facts::read(&lines);
+        assert_eq!((facts.prompts, facts.told.len(), newer), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_sum_reads_back_as_the_facts_it_sums() {
+        let mut facts = Facts { remembered: true, ..Facts::default() };
+        facts.add(Fact::Began { workspace: "/w".into() });
+        facts.add(Fact::Kept { dialect: Name::Celeste, value: serde_json::json!({"n": 1.10}) });
+        denials(&mut facts, 2, &objects(Name::Albedo, 8), 8);
+        assert_eq!(Facts::read(&line(&Fact::Sum(Box::new(facts.clone())))).0, facts);
+    }
+}
