@@ -283,7 +283,10 @@ mod tests {
         )
         .unwrap();
         let tool = event.tool.as_ref().unwrap();
-        assert_eq!((event.name, tool.kind, event.session_id.as_deref()), (EventName::PreToolUse, Kind::Shell, Some("s")));
+        assert_eq!(
+            (event.name, tool.kind, event.session_id.as_deref()),
+            (EventName::PreToolUse, Kind::Shell, Some("s"))
+        );
         assert_eq!(event.fields["x"], 1);
     }
 
@@ -296,13 +299,18 @@ mod tests {
             "unknown event \"pretooluse\" (did you mean PreToolUse?)"
         );
         assert_eq!(of(r#"{"hook_event_name":"PreToolUse"}"#), "PreToolUse needs `tool_name`");
-        assert_eq!(of(r#"{"hook_event_name":"Stop","session_id":5}"#), "`session_id` must be a string, not a number");
+        assert_eq!(
+            of(r#"{"hook_event_name":"Stop","session_id":5}"#),
+            "`session_id` must be a string, not a number"
+        );
         assert_eq!(
             of(r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":[]}"#),
             "`tool_input` must be an object, not an array"
         );
         assert_eq!(
-            Event::read(br#"{"hook_event_name":"Stop"}"#, Some(EventName::SessionEnd)).unwrap_err().to_string(),
+            Event::read(br#"{"hook_event_name":"Stop"}"#, Some(EventName::SessionEnd))
+                .unwrap_err()
+                .to_string(),
             "the envelope is of Stop, but SessionEnd was asked for"
         );
     }

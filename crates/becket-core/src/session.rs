@@ -260,7 +260,8 @@ fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, ne
 fn drop_denial(voice: &mut Voice, most: u32) {
     let said = &mut voice.said;
     let times = if most == 1 { "once".to_owned() } else { format!("{most} times") };
-    let why = said.reason.as_deref().map(|reason| format!(": {}", crate::text::line(reason))).unwrap_or_default();
+    let why =
+        said.reason.as_deref().map(|reason| format!(": {}", crate::text::line(reason))).unwrap_or_default();
     said.messages.push(format!(
         "{}: a hook still objects, but the turn was continued {times} already and ends now{why}",
         voice.dialect
@@ -337,7 +338,10 @@ mod tests {
     #[test]
     fn notices_are_told_once() {
         let notice = Notice { key: "k".to_owned(), text: "t".to_owned() };
-        let voice = Voice { dialect: Name::Albedo, said: Said { notices: vec![notice.clone(), notice], ..Said::default() } };
+        let voice = Voice {
+            dialect: Name::Albedo,
+            said: Said { notices: vec![notice.clone(), notice], ..Said::default() },
+        };
         let event = stop(r#"{"hook_event_name":"SessionStart"}"#);
         let mut facts = Facts::default();
         let mut first = [voice.clone()];
@@ -351,7 +355,8 @@ mod tests {
 
     #[test]
     fn a_torn_or_newer_line_loses_only_itself() {
-        let mut lines: String = [Fact::Prompted, Fact::Told { key: "k".to_owned() }].iter().map(line).collect();
+        let mut lines: String =
+            [Fact::Prompted, Fact::Told { key: "k".to_owned() }].iter().map(line).collect();
         lines.push_str("{\"v\":9,\"fact\":\"unheard\"}\nrubbish\n{\"v\":1,\"fact\":\"prom");
         let (facts, newer) = Facts::read(&lines);
         assert_eq!((facts.prompts, facts.told.len(), newer), (1, 1, 1));

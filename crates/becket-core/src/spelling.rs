@@ -49,9 +49,7 @@ fn spelling(dialect: Name, kind: Kind) -> Option<Spelling> {
         (Name::Albedo | Name::Claude, Kind::Shell | Kind::BackgroundShell)
         | (Name::Codex, Kind::Shell | Kind::BackgroundShell) => ("Bash", &[(Command, "command")]),
         (Name::Albedo | Name::Claude, Kind::Read) => ("Read", &[(Path, "file_path")]),
-        (Name::Albedo | Name::Claude, Kind::Write) => {
-            ("Write", &[(Path, "file_path"), (Content, "content")])
-        }
+        (Name::Albedo | Name::Claude, Kind::Write) => ("Write", &[(Path, "file_path"), (Content, "content")]),
         (Name::Albedo | Name::Claude, Kind::Edit) => {
             ("Edit", &[(Path, "file_path"), (Old, "old_string"), (New, "new_string")])
         }
@@ -119,11 +117,8 @@ impl View {
         };
         let mut view = Object::with_capacity(input.len() + 1);
         let mut renamed = Vec::new();
-        let found: Vec<(&str, &'static str)> = spelling
-            .keys
-            .iter()
-            .filter_map(|(field, key)| Some((present(input, *field)?, *key)))
-            .collect();
+        let found: Vec<(&str, &'static str)> =
+            spelling.keys.iter().filter_map(|(field, key)| Some((present(input, *field)?, *key))).collect();
         for (key, value) in input {
             match found.iter().find(|(host, _)| host == key) {
                 Some((_, name)) => {
@@ -306,18 +301,28 @@ mod tests {
     #[test]
     fn each_dialect_hears_its_own_words() {
         let gemini = view("write_file", json!({"file_path": "a", "content": "b"}), Name::Celeste);
-        assert_eq!((gemini.tool_name.as_str(), gemini.tool_input), ("write_file", Some(object(json!({"path": "a", "content": "b"})))));
+        assert_eq!(
+            (gemini.tool_name.as_str(), gemini.tool_input),
+            ("write_file", Some(object(json!({"path": "a", "content": "b"}))))
+        );
         let codex = view("exec_command", json!({"cmd": "ls", "workdir": "/"}), Name::Albedo);
         assert_eq!(codex.tool_input, Some(object(json!({"command": "ls", "workdir": "/"}))));
         let other = view("WebFetch", json!({"url": "x"}), Name::Shadowcode);
-        assert_eq!((other.tool_name.as_str(), other.tool_input), ("WebFetch", Some(object(json!({"url": "x"})))));
+        assert_eq!(
+            (other.tool_name.as_str(), other.tool_input),
+            ("WebFetch", Some(object(json!({"url": "x"}))))
+        );
         let started = view("background_start", json!({"command": "x"}), Name::Albedo);
         assert_eq!(started.tool_input, Some(object(json!({"command": "x", "run_in_background": true}))));
     }
 
     #[test]
     fn a_rewrite_comes_back_in_the_hosts_keys() {
-        let seen = view("edit", json!({"filePath": "a", "oldString": "x", "newString": "y", "extra": 1}), Name::Celeste);
+        let seen = view(
+            "edit",
+            json!({"filePath": "a", "oldString": "x", "newString": "y", "extra": 1}),
+            Name::Celeste,
+        );
         let mut rewritten = seen.tool_input.clone().unwrap();
         rewritten.insert("new_string".to_owned(), json!("z"));
         assert_eq!(
@@ -344,7 +349,10 @@ mod tests {
         assert_eq!(several.host_input(several.tool_input.as_ref().unwrap()).unwrap(), object(edits));
         let started = view("background_start", json!({"command": "x"}), Name::Albedo);
         assert!(started.host_input(&object(json!({"command": "y", "run_in_background": false}))).is_err());
-        assert_eq!(started.host_input(&object(json!({"command": "y"}))).unwrap(), object(json!({"command": "y"})));
+        assert_eq!(
+            started.host_input(&object(json!({"command": "y"}))).unwrap(),
+            object(json!({"command": "y"}))
+        );
     }
 
     #[test]

@@ -90,7 +90,9 @@ mod tests {
     fn what_acts_or_hides_is_escaped() {
         assert_eq!(line("a\tb"), r#""a\tb""#);
         assert_eq!(line("\u{1b}[2J\u{202e}x\u{7f}\""), r#""\x1b[2J\u202ex\x7f\"""#);
-        for hidden in ['\u{a0}', '\u{200b}', '\u{2066}', '\u{2028}', '\u{3164}', '\u{2800}', '\u{85}', '\u{e0001}'] {
+        for hidden in
+            ['\u{a0}', '\u{200b}', '\u{2066}', '\u{2028}', '\u{3164}', '\u{2800}', '\u{85}', '\u{e0001}']
+        {
             assert!(!line(&hidden.to_string()).contains(hidden), "{hidden:?}");
         }
     }

@@ -281,7 +281,7 @@ pub enum Step {
     /// These runs, side by side.
     Run(Batch),
     /// Nothing more: this was said.
-    Done(Said),
+    Done(Box<Said>),
 }
 
 /// Runs that are started side by side.

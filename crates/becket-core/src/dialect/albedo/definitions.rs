@@ -152,7 +152,10 @@ impl Reading<'_> {
             return;
         };
         if flat {
-            self.problem(group, "`type`, `command` and `timeout` belong into `hooks`: here they are ignored".to_owned());
+            self.problem(
+                group,
+                "`type`, `command` and `timeout` belong into `hooks`: here they are ignored".to_owned(),
+            );
         }
         let matcher = self.matcher(matcher);
         let Some(hooks) = hooks.array() else {
@@ -187,7 +190,12 @@ impl Reading<'_> {
         }
     }
 
-    fn hook(&mut self, event: EventName, matcher: &(Option<String>, Result<Matcher, String>), node: Node<'_>) {
+    fn hook(
+        &mut self,
+        event: EventName,
+        matcher: &(Option<String>, Result<Matcher, String>),
+        node: Node<'_>,
+    ) {
         let Some(entries) = self.entries(node, &format!("a hook of {event}")) else { return };
         let mut invalid = matcher.1.as_ref().err().cloned();
         let mut kind = None;
@@ -266,7 +274,10 @@ mod tests {
     fn of(text: &str) -> (Vec<String>, Vec<String>) {
         let read = parse("/f", text.as_bytes());
         let runs = read.hooks.iter().filter(|hook| hook.invalid.is_none());
-        (runs.map(|hook| hook.command.clone()).collect(), read.problems.iter().map(ToString::to_string).collect())
+        (
+            runs.map(|hook| hook.command.clone()).collect(),
+            read.problems.iter().map(ToString::to_string).collect(),
+        )
     }
 
     const GOOD: &str = r#""Stop":[{"hooks":[{"type":"command","command":"good"}]}]"#;
@@ -274,16 +285,31 @@ mod tests {
     #[test]
     fn one_bad_entry_loses_only_itself_and_says_so_once() {
         for (bad, says) in [
-            (r#""PreToolUse":[{"matcher":{},"hooks":[{"type":"command","command":"x"}]}]"#, "`matcher` must be a string"),
+            (
+                r#""PreToolUse":[{"matcher":{},"hooks":[{"type":"command","command":"x"}]}]"#,
+                "`matcher` must be a string",
+            ),
             (r#""PreToolUse":[{"type":"command","command":"x"}]"#, "has no list `hooks`"),
             (r#""PreToolUse":[{"hooks":[{"type":"prompt","command":"x"}]}]"#, "unsupported type \"prompt\""),
             (r#""Unheard":[{"hooks":[]}]"#, "unknown event \"Unheard\""),
             (r#""SubagentStop":[]"#, "albedo has no event \"SubagentStop\""),
             (r#""pretooluse":[]"#, "did you mean PreToolUse?"),
-            (r#""PreToolUse":[{"matcher":"[","hooks":[{"type":"command","command":"x"}]}]"#, "invalid matcher \"[\""),
-            (r#""PreToolUse":[{"hooks":[{"type":"command","command":"x","timeout":0}]}]"#, "positive number of seconds, not 0"),
-            (r#""PreToolUse":[{"hooks":[{"type":"command","command":"x","timeout":true}]}]"#, "positive number of seconds, not true"),
-            (r#""PreToolUse":[{"hooks":[{"type":"command","command":"x","timeout":1e400}]}]"#, "positive number of seconds"),
+            (
+                r#""PreToolUse":[{"matcher":"[","hooks":[{"type":"command","command":"x"}]}]"#,
+                "invalid matcher \"[\"",
+            ),
+            (
+                r#""PreToolUse":[{"hooks":[{"type":"command","command":"x","timeout":0}]}]"#,
+                "positive number of seconds, not 0",
+            ),
+            (
+                r#""PreToolUse":[{"hooks":[{"type":"command","command":"x","timeout":true}]}]"#,
+                "positive number of seconds, not true",
+            ),
+            (
+                r#""PreToolUse":[{"hooks":[{"type":"command","command":"x","timeout":1e400}]}]"#,
+                "positive number of seconds",
+            ),
             (r#""PreToolUse":[{"hooks":[{"type":"command","command":" "}]}]"#, "`command` is empty"),
             (r#""PreToolUse":[{"hooks":[{"type":"command"}]}]"#, "it has no `command`"),
             (r#""PreToolUse":[{"hooks":[7]}]"#, "a hook of PreToolUse must be an object"),
@@ -299,7 +325,8 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_wrong_place_is_named() {
-        let (runs, problems) = of(&format!("{{\"description\":\"d\",\n\"PreToolUse\":[],\"hooks\":{{{GOOD}}}}}"));
+        let (runs, problems) =
+            of(&format!("{{\"description\":\"d\",\n\"PreToolUse\":[],\"hooks\":{{{GOOD}}}}}"));
         assert_eq!(runs, ["good"]);
         assert_eq!(problems.len(), 2);
         assert!(problems[1].starts_with("/f:2:14: PreToolUse stands beside `hooks`"), "{problems:?}");
@@ -319,7 +346,10 @@ mod tests {
 
     #[test]
     fn fractions_of_seconds_are_taken() {
-        let read = parse("/f", br#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x","timeout":0.25}]}]}}"#);
+        let read = parse(
+            "/f",
+            br#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x","timeout":0.25}]}]}}"#,
+        );
         assert_eq!(read.plans[0].timeout, Duration::from_millis(250));
     }
 }

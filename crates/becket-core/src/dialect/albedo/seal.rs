@@ -59,9 +59,8 @@ fn sealed_hash(file: &File) -> Result<String, String> {
 pub(super) fn decide(source: &Source, answer: Answer, before: Option<&[u8]>) -> StoreChange {
     match (answer, &source.hash) {
         (Answer::Approve, Some(hash)) => StoreChange::Write(format!("{hash}\n").into_bytes()),
-        (Answer::Approve, None) => StoreChange::Keep,
         (Answer::Decline | Answer::Forget, _) if before.is_some() => StoreChange::Remove,
-        (Answer::Decline | Answer::Forget, _) => StoreChange::Keep,
+        _ => StoreChange::Keep,
     }
 }
 
@@ -110,7 +109,8 @@ mod tests {
             unsafe_store: Some("others may write it".to_owned()),
         };
         let ledger = Ledger::default();
-        let (standing, problem) = standing("/f", &now, &Found::File(file), &Known { ledger: &ledger, kept: None });
+        let (standing, problem) =
+            standing("/f", &now, &Found::File(file), &Known { ledger: &ledger, kept: None });
         assert_eq!((standing, problem.as_deref()), (Standing::Untrusted, Some("others may write it")));
     }
 }
