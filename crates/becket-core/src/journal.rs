@@ -35,6 +35,15 @@ pub enum What {
         /// What came of it.
         outcome: Box<Outcome>,
     },
+    /// A dialect's own record of a run.
+    Hook {
+        /// Whose.
+        dialect: Name,
+        /// The session, as its host names it.
+        session: Option<String>,
+        /// In the dialect's own form.
+        record: serde_json::Value,
+    },
     /// A person's answer about a source.
     Answered {
         /// The source's dialect.

@@ -198,6 +198,10 @@ pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u3
     {
         new.push(Fact::Prompted);
     }
+    for voice in voices.iter_mut() {
+        let kept = voice.said.keep.take().filter(|value| facts.kept.get(&voice.dialect) != Some(value));
+        new.extend(kept.map(|value| Fact::Kept { dialect: voice.dialect, value }));
+    }
     tell_once(voices, facts, &mut new);
     if event.name.is_stop() {
         bound_stop(event, voices, facts, stop_limit, &mut new);

@@ -285,17 +285,21 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn call(name: &str, input: Value) -> ToolCall {
+    fn call(name: &str, input: &Value) -> ToolCall {
         let input = input.as_object().cloned();
         ToolCall { name: name.to_owned(), kind: Kind::of(name, input.as_ref()), input, call_id: None }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests read better with literals")]
     fn view(name: &str, input: Value, dialect: Name) -> View {
-        View::of(&call(name, input), dialect)
+        View::of(&call(name, &input), dialect)
     }
 
     fn object(value: Value) -> Object {
-        value.as_object().cloned().unwrap()
+        match value {
+            Value::Object(object) => object,
+            other => panic!("{other}"),
+        }
     }
 
     #[test]

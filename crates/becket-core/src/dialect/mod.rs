@@ -89,13 +89,22 @@ pub trait Dialect: Sync {
     ///
     /// # Errors
     /// The store must not be touched, with the reason.
-    fn decide(
-        &self,
-        source: &Source,
-        answer: Answer,
-        before: Option<&[u8]>,
-        now: Timestamp,
-    ) -> Result<StoreChange, String>;
+    fn decide(&self, ask: &Question<'_>, before: Option<&[u8]>) -> Result<StoreChange, String>;
+}
+
+/// A person's answer, with all that it stands on.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// What stands around it.
+    pub scope: &'a Scope,
+    /// What Becket remembers.
+    pub known: Known<'a>,
+    /// What was asked about, as it was read just now.
+    pub source: &'a Source,
+    /// What was answered.
+    pub answer: Answer,
+    /// When.
+    pub now: Timestamp,
 }
 
 /// What outlives the reading of files: approvals Becket keeps itself, and what a session holds fast.
@@ -103,7 +112,7 @@ pub trait Dialect: Sync {
 pub struct Known<'a> {
     /// Becket's own record of answers.
     pub ledger: &'a Ledger,
-    /// What [`Rules::keep`] gave earlier in this session.
+    /// What [`Said::keep`] gave earlier in this session.
     pub kept: Option<&'a Value>,
 }
 
@@ -118,13 +127,14 @@ pub trait Rules: Send + Sync {
     /// What is wrong with definitions and stores.
     fn problems(&self) -> &[Problem];
 
-    /// What the session must hold fast from now on, if it is not held already.
-    fn keep(&self) -> Option<Value> {
-        None
-    }
-
     /// Whether an event of this name could start anything or say anything. Must be cheap.
     fn listens(&self, event: &Event) -> bool;
+
+    /// The dialect's own record of a run, for the journal: before its start (`finished` is `None`, the checks before
+    /// the start have passed) and after its end.
+    fn record(&self, _job: &Job, _finished: Option<&Finished>) -> Option<Value> {
+        None
+    }
 
     /// What comes next, given all runs that have finished for this firing, in the order in which they were given
     /// out. Called again after each batch until it answers [`Step::Done`].
@@ -443,6 +453,8 @@ pub struct Said {
     pub continue_with: Option<String>,
     /// How often it may deny a stop.
     pub bound: Option<Bound>,
+    /// What the session holds fast for it from now on; null lets it go.
+    pub keep: Option<Value>,
     /// Its runs, skipped ones too.
     pub runs: Vec<Run>,
 }
@@ -459,6 +471,7 @@ impl Default for Said {
             notices: Vec::new(),
             continue_with: None,
             bound: None,
+            keep: None,
             runs: Vec::new(),
         }
     }

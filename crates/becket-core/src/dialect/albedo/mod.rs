@@ -9,7 +9,7 @@ mod seal;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Answer, Dialect, Known, Name, Rules, Source, Store, StoreChange, Timestamp};
+use super::{Dialect, Known, Name, Question, Rules, Source, Store, StoreChange};
 use crate::place::{Found, Place};
 use crate::scope::Scope;
 
@@ -45,14 +45,8 @@ impl Dialect for Albedo {
         Store { path, lock: None, limit: seal::LIMIT }
     }
 
-    fn decide(
-        &self,
-        source: &Source,
-        answer: Answer,
-        before: Option<&[u8]>,
-        _: Timestamp,
-    ) -> Result<StoreChange, String> {
-        Ok(seal::decide(source, answer, before))
+    fn decide(&self, ask: &Question<'_>, before: Option<&[u8]>) -> Result<StoreChange, String> {
+        Ok(seal::decide(ask.source, ask.answer, before))
     }
 }
 
