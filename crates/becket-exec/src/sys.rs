@@ -15,12 +15,13 @@ use rustix::process::{Pid, Signal};
 use crate::ending::Exit;
 use crate::image::Image;
 
-/// Signal sets are built once per call; a set that holds every signal cannot fail to be built.
+/// Every signal, those of the C library itself included, which sigfillset leaves out and posix_spawn
+/// would then pass on as ignored.
 fn full_set() -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: sigfillset initialises the whole set it is given and has no other effect.
+    // SAFETY: a set is an array of integers, one bit a signal: all bits set is a valid one.
     unsafe {
-        libc::sigfillset(set.as_mut_ptr());
+        ptr::write_bytes(set.as_mut_ptr(), 0xFF, 1);
         set.assume_init()
     }
 }
@@ -235,7 +236,7 @@ pub(crate) fn become_keeper_process(from: RawFd) {
 
 /// Moves a descriptor to a number, whatever was open there. Only in a keeper's process, before it holds
 /// anything else.
-pub(crate) fn move_to(fd: OwnedFd, number: RawFd) -> Result<OwnedFd, Errno> {
+pub(crate) fn move_to(fd: &OwnedFd, number: RawFd) -> Result<OwnedFd, Errno> {
     // SAFETY: dup3 takes plain numbers. What `number` named before belongs to objects that are never used
     // or dropped again: the process serves and then ends without running destructors.
     if unsafe { libc::dup3(fd.as_raw_fd(), number, libc::O_CLOEXEC) } == -1 {

@@ -253,7 +253,10 @@ impl Keeper {
 
     /// The answer to `rest`: whether nothing is left below the keeper.
     fn rested(&mut self) -> bool {
-        !self.gone && matches!(self.answer(), Ok((wire::Answer { how: wire::OK, value: 0 }, _)))
+        let free = !self.gone && matches!(self.answer(), Ok((wire::Answer { how: wire::OK, value: 0 }, _)));
+        // It may have died after it answered.
+        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        free && poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
     }
 
     fn say_done(&mut self) {

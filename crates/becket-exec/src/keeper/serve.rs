@@ -91,8 +91,8 @@ fn settle(socket: &OwnedFd, caller: &OwnedFd) -> Result<(), Errno> {
     let high = socket.as_raw_fd().max(caller.as_raw_fd()) + 1;
     let socket = fcntl_dupfd_cloexec(socket, high)?;
     let caller = fcntl_dupfd_cloexec(caller, high)?;
-    let socket = sys::move_to(socket, 3)?;
-    let caller = sys::move_to(caller, 4)?;
+    let socket = sys::move_to(&socket, 3)?;
+    let caller = sys::move_to(&caller, 4)?;
     sys::become_keeper_process(5);
     serve(&socket, &caller);
     Ok(())

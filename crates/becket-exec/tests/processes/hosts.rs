@@ -61,9 +61,8 @@ fn one_of_two_gibibytes() {
 pub(crate) fn play(role: &str, args: &[String]) {
     match role {
         "keeper" => {
-            if let Err(error) = keeper_main() {
-                eprintln!("{error}");
-            }
+            let Err(error) = keeper_main();
+            eprintln!("{error}");
         }
         "many" => many(),
         "gibibyte" => output::play_gibibyte(),
@@ -144,15 +143,12 @@ fn victim(kind: &str, token: &str) {
 fn assert_never_wrong(custody: &mut Custody, always: bool) {
     let begun = Instant::now();
     let mut lost = 0;
+    let mut held = sh("sleep 60 & exit 4");
+    held.limits.linger = ms(10);
     for _ in 0..40 {
         let slow = sh("sleep 0.01; exit 3");
-        let jobs = [
-            sh("echo no; exit 2"),
-            slow,
-            sh("kill -KILL $$"),
-            sh("sleep 60 & exit 4"),
-            program("/bin/true", &[]),
-        ];
+        let jobs =
+            [sh("echo no; exit 2"), slow, sh("kill -KILL $$"), held.clone(), program("/bin/true", &[])];
         for (ended, right) in run_all(custody, &jobs).iter().zip([Some(2), Some(3), None, Some(4), Some(0)]) {
             match (&ended.end, right) {
                 (End::Exited(got), Some(right)) if *got == right => {}

@@ -3,6 +3,14 @@
 //! This program has no test harness, because it plays the other parts too: started with a role as its
 //! first argument it is a keeper, or a host of a difficult kind.
 
+#![expect(
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "all of this program is test"
+)]
+
 mod ends;
 mod feeding;
 mod hosts;
