@@ -105,7 +105,8 @@ fn main() {
     let myself = PathBuf::from(args.next().unwrap());
     if args.next().is_some_and(|arg| arg == "keeper") {
         let Err(error) = keeper_main();
-        panic!("{error}");
+        println!("{error}");
+        return;
     }
     let mut forked = Custody::Keeper(Keeper::fork().unwrap());
     let pool = Pool::new(myself, vec!["keeper".into()], 1);
