@@ -57,11 +57,12 @@ fn a_killed_caller_leaves_nothing() {
         let (mut child, keeper) = host(kind, &token);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_gone(&token);
+        until("all its jobs are gone", || alive(&format!("sleep\0{token}")) == 0);
         until("the keeper itself is gone", || {
             // A zombie, where nobody reaps orphans, has no arguments any more.
             std::fs::read(format!("/proc/{keeper}/cmdline")).unwrap_or_default().is_empty()
         });
+        kill_all(&token);
     }
 }
 
