@@ -107,7 +107,7 @@ impl<'a> Matcher<'a> {
             let mut next = match &self.code[label] {
                 Instruction::Accept => match self.accept(at)? {
                     Some(next) => next,
-                    None => return Ok(true),
+                    None => return self.check_captures().map(|()| true),
                 },
                 instruction => self.step(instruction, label, at)?,
             };
@@ -125,6 +125,15 @@ impl<'a> Matcher<'a> {
                 }
             }
         }
+    }
+
+    /// Fails where CPython cannot say what a group of this match captured.
+    fn check_captures(&self) -> Result<(), MatchError> {
+        let (pairs, _) = self.marks[..self.marked].as_chunks::<2>();
+        if pairs.iter().any(|&[from, to]| from != NONE && to != NONE && from > to) {
+            return Err(MatchError::BadCapture);
+        }
+        Ok(())
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), MatchError> {
