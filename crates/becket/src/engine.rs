@@ -104,6 +104,12 @@ impl Engine {
         if let Some(profile) = options.profile {
             settings.homes.shadowcode_profile = Some(read::absolute(&profile, &options.directory));
         }
+        // Homes that were set relative are so to where the process stands.
+        for home in [&mut settings.homes.albedo, &mut settings.homes.becket] {
+            if !home.as_str().is_empty() && settings.homes.home.is_absolute() {
+                *home = read::absolute(home, &options.directory);
+            }
+        }
         let wanted = |name: Name| options.dialects.is_empty() || options.dialects.contains(&name);
         let is_on = |name: Name| wanted(name) && !settings.settings.off.contains(&name);
         let dialects = dialect::ALL.iter().copied().filter(|dialect| is_on(dialect.name())).collect();
