@@ -8,7 +8,7 @@ mod output;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 pub use args::Cli;
 
@@ -35,7 +35,8 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
-    let verb = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let verbs: Vec<String> = Cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let verb = std::env::args().skip(1).find(|argument| verbs.contains(argument));
     let judges = verb.is_some_and(|verb| verb == "fire");
     ExitCode::from(if judges { 1 } else { 2 })
 }
