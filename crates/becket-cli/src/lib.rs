@@ -35,7 +35,8 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
-    let verbs: Vec<String> = Cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let verbs: Vec<String> =
+        Cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     let verb = std::env::args().skip(1).find(|argument| verbs.contains(argument));
     let judges = verb.is_some_and(|verb| verb == "fire");
     ExitCode::from(if judges { 1 } else { 2 })
