@@ -1,0 +1,288 @@
+//! The keeper's side: a process with one thread that answers one caller, and outlives it only to
+//! clean up.
+
+use std::convert::Infallible;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper, setsid, waitid,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+
+use super::wire::{self, Answer, Closed, Request};
+use super::{KeeperError, marks};
+use crate::ending::Exit;
+use crate::image::Image;
+use crate::mark::Mark;
+use crate::{sys, tree};
+
+/// How long a sweep may take before it gives up on what cannot be ended (a process of another user, or
+/// one that the kernel holds).
+const SWEEP: Duration = Duration::from_secs(2);
+/// How long killed processes may take to be gone before a keeper counts as not free.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Turns this program into a keeper. To be called first thing in the `main` of a program that
+/// [`Keeper::spawn`](super::Keeper::spawn) starts; serves until its caller is done or gone, then ends
+/// the process. Never returns after it has begun.
+///
+/// # Errors
+///
+/// [`KeeperError::NotStartedAsOne`] if standard input is not a keeper's socket, and
+/// [`KeeperError::Threads`] if threads were started already; then nothing has been touched.
+pub fn keeper_main() -> Result<Infallible, KeeperError> {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        return Err(KeeperError::Threads(threads));
+    }
+    // A copy: standard input itself is about to become /dev/null.
+    let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(|_| KeeperError::NotStartedAsOne)?;
+    if rustix::net::sockopt::socket_type(&socket).is_err() {
+        return Err(KeeperError::NotStartedAsOne);
+    }
+    let greeting = wire::receive_request(socket.as_fd(), &mut [0; 64]);
+    let Ok(Request { kind: wire::HELLO, mut fds, .. }) = greeting else {
+        return Err(KeeperError::NotStartedAsOne);
+    };
+    let caller = fds.pop().ok_or(KeeperError::NotStartedAsOne)?;
+    let hello = Answer { how: wire::OK, value: wire::VERSION.cast_signed() };
+    let _ = wire::answer(socket.as_fd(), hello, None);
+    become_keeper(&socket, &caller)
+}
+
+/// The child of a fork.
+pub(super) fn forked(socket: &OwnedFd, caller: &OwnedFd) -> ! {
+    become_keeper(socket, caller)
+}
+
+fn become_keeper(socket: &OwnedFd, caller: &OwnedFd) -> ! {
+    let code = match catch_unwind(AssertUnwindSafe(|| settle(socket, caller))) {
+        Ok(Ok(())) => 0,
+        Ok(Err(_)) => 1,
+        Err(_) => {
+            // Whatever went wrong, nothing may be left behind.
+            let _ = catch_unwind(|| sweep(&[]));
+            70
+        }
+    };
+    sys::exit_now(code)
+}
+
+/// Lets go of everything of the caller's, then serves.
+fn settle(socket: &OwnedFd, caller: &OwnedFd) -> Result<(), Errno> {
+    // Its own session: what is done to the caller's group or terminal does not reach it. A program
+    // that leads one already is content.
+    let _ = setsid();
+    set_child_subreaper(Some(getpid()))?;
+    // No directory is kept busy.
+    let _ = rustix::process::chdir("/");
+    let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)?;
+    drop(null);
+    // The two that stay move above where everything else may be, and then below where all is closed.
+    let high = socket.as_raw_fd().max(caller.as_raw_fd()) + 1;
+    let socket = fcntl_dupfd_cloexec(socket, high)?;
+    let caller = fcntl_dupfd_cloexec(caller, high)?;
+    let socket = sys::move_to(&socket, 3)?;
+    let caller = sys::move_to(&caller, 4)?;
+    sys::become_keeper_process(5);
+    serve(&socket, &caller);
+    Ok(())
+}
+
+/// Answers requests until told that all is done, or the caller is gone.
+fn serve(socket: &OwnedFd, caller: &OwnedFd) {
+    let mut keeper = Serving { socket, leaders: Vec::new(), buffer: vec![0; 64 * 1024] };
+    while wait(socket, caller) {
+        let Ok(request) = wire::receive_request(socket.as_fd(), &mut keeper.buffer) else { break };
+        if request.kind == wire::DONE {
+            return;
+        }
+        if keeper.answer(request).is_err() {
+            break;
+        }
+    }
+    // The end of the lifeline: nobody will ask any more, and nothing may stay.
+    sweep(&[]);
+}
+
+/// Whether there is something to receive; `false` when the caller has died.
+fn wait(socket: &OwnedFd, caller: &OwnedFd) -> bool {
+    loop {
+        let mut fds = [PollFd::new(socket, PollFlags::IN), PollFd::new(caller, PollFlags::IN)];
+        match poll(&mut fds, None) {
+            // What the caller said before it died counts.
+            Ok(_) => return !fds[0].revents().is_empty(),
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+struct Serving<'a> {
+    socket: &'a OwnedFd,
+    /// Started and not reaped, so their numbers are theirs.
+    leaders: Vec<Pid>,
+    buffer: Vec<u8>,
+}
+
+impl Serving<'_> {
+    fn answer(&mut self, request: Request) -> Result<(), Closed> {
+        let ok = |value| Answer { how: wire::OK, value };
+        let (answer, fd) = match request.kind {
+            wire::START => match self.start(request) {
+                Ok((pid, fd)) => (ok(pid.as_raw_nonzero().get()), Some(fd)),
+                Err(errno) => (Answer { how: wire::FAILED, value: errno.raw_os_error() }, None),
+            },
+            wire::FINISH => (self.finish(&request)?, None),
+            wire::SIGNAL => (self.signal(&request)?, None),
+            wire::SWEEP => (ok(sweep(&marks(&request.body))), None),
+            wire::REST => (ok(i32::from(!self.settled())), None),
+            _ => return Err(Closed),
+        };
+        wire::answer(self.socket.as_fd(), answer, fd.as_ref().map(AsFd::as_fd))
+    }
+
+    fn start(&mut self, mut request: Request) -> Result<(Pid, OwnedFd), Errno> {
+        let [dir, stdin, stdout, stderr] = request.fds.as_slice() else { return Err(Errno::MFILE) };
+        let word = |at| wire::word(&request.body, at).map_err(|_| Errno::INVAL);
+        let (args, vars) = (word(0)? as usize, word(4)? as usize);
+        let block = request.body.split_off(8);
+        let image = Image::from_block(block, args, vars).ok_or(Errno::INVAL)?;
+        let (pid, fd) = sys::spawn(&image, dir.as_fd(), [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
+        self.leaders.push(pid);
+        Ok((pid, fd))
+    }
+
+    /// One of the leaders, by what the request says.
+    fn leader(&self, request: &Request) -> Result<Pid, Closed> {
+        let pid = Pid::from_raw(wire::word(&request.body, 0)?.cast_signed()).ok_or(Closed)?;
+        if self.leaders.contains(&pid) { Ok(pid) } else { Err(Closed) }
+    }
+
+    fn finish(&mut self, request: &Request) -> Result<Answer, Closed> {
+        let pid = self.leader(request)?;
+        let peek = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let status = match waitid(WaitId::Pid(pid), peek) {
+            Ok(Some(status)) => status,
+            Ok(None) => return Ok(Answer { how: wire::RUNNING, value: 0 }),
+            Err(errno) => return Ok(Answer { how: wire::FAILED, value: errno.raw_os_error() }),
+        };
+        // The leader still holds its number, so the group is the one meant.
+        let _ = kill_process_group(pid, Signal::KILL);
+        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        self.leaders.retain(|leader| *leader != pid);
+        Ok(match Exit::of(&status) {
+            Some(Exit::Code(code)) => Answer { how: wire::EXITED, value: code },
+            Some(Exit::Signal(signal)) => Answer { how: wire::SIGNALLED, value: signal },
+            None => Answer { how: wire::FAILED, value: Errno::CHILD.raw_os_error() },
+        })
+    }
+
+    fn signal(&mut self, request: &Request) -> Result<Answer, Closed> {
+        let pid = self.leader(request)?;
+        let signal = wire::word(&request.body, 4)?.cast_signed();
+        let signal = Signal::from_named_raw(signal).ok_or(Closed)?;
+        let _ = kill_process_group(pid, signal);
+        Ok(Answer { how: wire::OK, value: 0 })
+    }
+
+    /// Whether nothing is left below. What was killed a moment ago is given that moment.
+    fn settled(&mut self) -> bool {
+        let until = Instant::now() + SETTLE;
+        loop {
+            match reap() {
+                Below::Nothing => {
+                    self.leaders.clear();
+                    return true;
+                }
+                Below::Something if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+                Below::Something => return false,
+            }
+        }
+    }
+}
+
+/// Whether this process has children.
+enum Below {
+    Nothing,
+    Something,
+}
+
+/// Reaps every child that has ended. Only while no leader's status is still wanted.
+fn reap() -> Below {
+    loop {
+        match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Below::Something,
+            Err(_) => return Below::Nothing,
+        }
+    }
+}
+
+/// Ends everything below this process except what carries a mark in `spared`, and what is below that.
+/// Answers how many were still there when the time was up.
+///
+/// All orphans below come to this process, so "no child is left" proves that nothing is, wherever it
+/// went. What still forks is stopped first, and the rounds go on until nothing new turns up.
+fn sweep(spared: &[Mark]) -> i32 {
+    let until = Instant::now() + SWEEP;
+    loop {
+        if matches!(reap(), Below::Nothing) {
+            return 0;
+        }
+        let mut stopped = Vec::new();
+        loop {
+            let mut new = false;
+            let found = tree::below(getpid(), None, spared, |node| {
+                if !stopped.contains(&node.pid) {
+                    node.signal(Signal::STOP);
+                    stopped.push(node.pid);
+                    new = true;
+                }
+            });
+            if new && Instant::now() < until {
+                continue;
+            }
+            if found.is_empty() {
+                // Killed ones may be dying still; if those are all, the next round reaps them.
+                if !dying() {
+                    return 0;
+                }
+            } else if !kill(&found, spared) || Instant::now() > until {
+                // Only what other users own is left, or what the kernel does not let go.
+                return i32::try_from(found.len()).unwrap_or(i32::MAX);
+            }
+            break;
+        }
+        if Instant::now() > until {
+            return 1;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn dying() -> bool {
+    tree::has_zombies_below(getpid())
+}
+
+/// Whether any could be signalled: what belongs to other users cannot.
+fn kill(found: &[tree::Node], spared: &[Mark]) -> bool {
+    let mut any = false;
+    for node in found {
+        // Seen in the middle of an exec, an environment looks empty; stopped, it does not.
+        if tree::carries(node.pid, spared) {
+            any |= node.signal(Signal::CONT);
+        } else {
+            any |= node.signal(Signal::KILL);
+        }
+    }
+    any
+}
