@@ -5,6 +5,7 @@
 //! again what comes next ([`Rules::next`]): more runs to start side by side, or what all of them said.
 
 pub mod albedo;
+pub mod shadowcode;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -133,6 +134,11 @@ pub trait Rules: Send + Sync {
     /// The dialect's own record of a run, for the journal: before its start (`finished` is `None`, the checks before
     /// the start have passed) and after its end.
     fn record(&self, _job: &Job, _finished: Option<&Finished>) -> Option<Value> {
+        None
+    }
+
+    /// The dialect's own list of its definitions, where it has such a form.
+    fn catalog(&self) -> Option<Value> {
         None
     }
 
