@@ -150,7 +150,9 @@ mod tests {
         let shell = format!("cd x && apply_patch <<'EOF'\n{patch}EOF");
         assert_eq!(found("Bash", &json!({ "command": shell }).to_string()), expected);
         assert_eq!(found("shell", &json!({"command": ["bash", "-lc", shell]}).to_string()), expected);
-        assert!(found("Bash", &json!({"command": format!("cat <<'EOF'\n{patch}EOF")}).to_string()).is_empty());
+        assert!(
+            found("Bash", &json!({"command": format!("cat <<'EOF'\n{patch}EOF")}).to_string()).is_empty()
+        );
     }
 
     #[test]

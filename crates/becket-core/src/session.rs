@@ -329,7 +329,10 @@ mod tests {
             assert_eq!(denials(&mut facts, denied, &voice, limit), denied);
             let mut last = [voice];
             settle(&stop(r#"{"hook_event_name":"Stop"}"#), &mut last, &facts, limit);
-            assert_eq!((last[0].said.decision, last[0].said.continue_with.as_deref()), (Decision::Halt, None));
+            assert_eq!(
+                (last[0].said.decision, last[0].said.continue_with.as_deref()),
+                (Decision::Halt, None)
+            );
         }
     }
 

@@ -25,7 +25,7 @@ use crate::scope::Scope;
 use crate::session::Facts;
 
 /// Every dialect this program knows, in the order in which they are asked.
-pub static ALL: &[&dyn Dialect] = &[&albedo::Albedo];
+pub static ALL: &[&dyn Dialect] = &[&albedo::Albedo, &shadowcode::Shadowcode];
 
 /// The name of a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -294,7 +294,8 @@ fn remove(text: &str, root: Option<&Node>, at: usize) -> Option<Vec<Edit>> {
         let mut edits = vec![Edit::remove(item.at, item.end)];
         let next = items.get(at + 1).map_or(approved.end - 1, |next| next.at);
         let comma = comma_between(text, item.end, next);
-        let before = || items.get(at.checked_sub(1)?).and_then(|before| comma_between(text, before.end, item.at));
+        let before =
+            || items.get(at.checked_sub(1)?).and_then(|before| comma_between(text, before.end, item.at));
         edits.extend(comma.or_else(before).map(|comma| Edit::remove(comma, comma + 1)));
         return Some(edits);
     }
@@ -357,7 +358,10 @@ mod tests {
             enable("# mine\nmodel: x # here", P, 'a').unwrap(),
             format!("# mine\nmodel: x # here\nhooks:\n  approved:\n{entry}")
         );
-        assert_eq!(enable("{}\n", P, 'a').unwrap().trim_end(), format!("hooks:\n  approved:\n{entry}").trim_end());
+        assert_eq!(
+            enable("{}\n", P, 'a').unwrap().trim_end(),
+            format!("hooks:\n  approved:\n{entry}").trim_end()
+        );
         assert_eq!(
             enable("hooks: # c\n\nz: 1\n", P, 'a').unwrap(),
             format!("hooks: # c\n  approved:\n{entry}\nz: 1\n")
@@ -373,10 +377,16 @@ mod tests {
         let h = hash('a');
         let other = ".shadow/hooks/o.json";
         for text in [
-            format!("hooks:\n  approved:\n  - workspace: /v\n    path: {P}\n    hash: {h} # mine\n# end\nz: [1]\n"),
-            format!("hooks:\r\n    approved:\r\n        -   hash: '{h}'\r\n            path: {P}\r\n            workspace: /v\r\n\r\nz: 1\r\n"),
+            format!(
+                "hooks:\n  approved:\n  - workspace: /v\n    path: {P}\n    hash: {h} # mine\n# end\nz: [1]\n"
+            ),
+            format!(
+                "hooks:\r\n    approved:\r\n        -   hash: '{h}'\r\n            path: {P}\r\n            workspace: /v\r\n\r\nz: 1\r\n"
+            ),
             format!("z: {{a: 1}}\nhooks:\n  approved: [{{workspace: /v, path: {P}, hash: {h}}},] # c\n"),
-            format!("hooks: {{approved: [\n  {{workspace: /v, path: {P}, hash: {h}}} # one, two\n]}}\nz: |\n  hooks:\n    x\n"),
+            format!(
+                "hooks: {{approved: [\n  {{workspace: /v, path: {P}, hash: {h}}} # one, two\n]}}\nz: |\n  hooks:\n    x\n"
+            ),
             format!("{{z: 1, hooks: {{approved: [{{workspace: /v, path: {P}, hash: {h}}}]}}}}"),
             "{z: 1, hooks: {approved: []}}".to_owned(),
             "{z: 1}".to_owned(),
@@ -392,13 +402,19 @@ mod tests {
             assert_eq!(enable(&two, P, 'b').unwrap(), two);
             let again = enable(&two, P, 'd').unwrap();
             assert_eq!((again.lines().count(), count(&again)), (two.lines().count(), n + 2));
-            for gone in [disable(&disable(&two, P).unwrap(), other).unwrap(), disable(&disable(&two, other).unwrap(), P).unwrap()] {
+            for gone in [
+                disable(&disable(&two, P).unwrap(), other).unwrap(),
+                disable(&disable(&two, other).unwrap(), P).unwrap(),
+            ] {
                 assert_eq!(count(&gone), n, "{gone}");
                 for comment in ["# mine", "# end", "# c", "# one, two", "# none yet", "# none"] {
                     assert_eq!(gone.matches(comment).count(), text.matches(comment).count(), "{gone}");
                 }
                 assert_eq!(gone.contains("\r\n"), text.contains("\r\n"));
-                assert_eq!(gone.replace("\r\n", "").contains('\n'), text.replace("\r\n", "").contains('\n') || !text.contains('\n') && gone.contains('\n'));
+                assert_eq!(
+                    gone.replace("\r\n", "").contains('\n'),
+                    text.replace("\r\n", "").contains('\n') || !text.contains('\n') && gone.contains('\n')
+                );
             }
         }
     }
@@ -416,7 +432,10 @@ mod tests {
         let after = change(b"", wanted).unwrap().unwrap();
         let read = profile::parse(&after).unwrap().registrations;
         assert_eq!((read[0].workspace.as_str(), read[0].hash.len()), ("/w: \"#é\n", 64));
-        let raw = format!("hooks:\n  approved:\n  - workspace: /w\n    path: .shadowcode//hooks/x.yaml\n    hash: {}\n", hash('a'));
+        let raw = format!(
+            "hooks:\n  approved:\n  - workspace: /w\n    path: .shadowcode//hooks/x.yaml\n    hash: {}\n",
+            hash('a')
+        );
         assert!(enable(&raw, P, 'b').unwrap().contains(&format!("path: {P}\n    hash: {}", hash('b'))));
         assert_eq!(count(&disable(&raw, P).unwrap()), 0);
     }
@@ -466,10 +485,23 @@ mod tests {
             Just("hooks:\n".to_owned()),
             Just("hooks: {}   # none\n".to_owned()),
             Just("hooks:\n   approved: []\n".to_owned()),
-            Just(format!("hooks:\n  approved:\n  # first\n  - workspace: /a\n    path: {P}\n    hash: {}\n\n  -   workspace: '/b'\n      path: \"{P}\"\n      hash: {}   # why\n", "a".repeat(64), "B".repeat(64))),
-            Just(format!("hooks:\n  approved: [{{workspace: /a, path: {P}, hash: {}}},\n    ]\n", "a".repeat(64))),
+            Just(format!(
+                "hooks:\n  approved:\n  # first\n  - workspace: /a\n    path: {P}\n    hash: {}\n\n  -   workspace: '/b'\n      path: \"{P}\"\n      hash: {}   # why\n",
+                "a".repeat(64),
+                "B".repeat(64)
+            )),
+            Just(format!(
+                "hooks:\n  approved: [{{workspace: /a, path: {P}, hash: {}}},\n    ]\n",
+                "a".repeat(64)
+            )),
         ];
-        (prop::collection::vec(piece, 0..4), hooks, prop::collection::vec(Just("other: [1,\n 2]\n".to_owned()), 0..2), any::<bool>(), any::<bool>())
+        (
+            prop::collection::vec(piece, 0..4),
+            hooks,
+            prop::collection::vec(Just("other: [1,\n 2]\n".to_owned()), 0..2),
+            any::<bool>(),
+            any::<bool>(),
+        )
             .prop_map(|(before, hooks, after, crlf, cut)| {
                 let mut before = before;
                 before.sort();

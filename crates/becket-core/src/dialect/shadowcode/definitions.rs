@@ -129,6 +129,15 @@ fn shape(text: &str, is_json: bool) -> Result<Shape, Mistake> {
     if let Some(at) = root.first_dressed() {
         return Err(Mistake::new(at, "anchors, aliases and tags are not taken: write the value out"));
     }
+    shape_of(&root)
+}
+
+/// A definition that stands inside another file.
+pub(super) fn of_node(node: &Node) -> Result<Definition, Mistake> {
+    shape_of(node)?.check()
+}
+
+fn shape_of(root: &Node) -> Result<Shape, Mistake> {
     let Some(entries) = root.map() else {
         return Err(Mistake::new(root.at, format!("a definition is a mapping, not {}", root.kind())));
     };
@@ -287,7 +296,11 @@ pub(super) fn file_name(name: &str) -> FileName {
         None | Some(("", _)) => FileName::Other,
         Some((_, "py")) => FileName::Python,
         Some((stem, ending)) if ENDINGS.contains(&ending) => {
-            if is_name(stem) { FileName::Definition } else { FileName::BadStem }
+            if is_name(stem) {
+                FileName::Definition
+            } else {
+                FileName::BadStem
+            }
         }
         Some(_) => FileName::Other,
     }
@@ -332,20 +345,26 @@ mod tests {
         let read = right(GOOD);
         assert_eq!((read.timeout, read.path_suffix.as_str(), read.description.as_str()), (30, "", ""));
         assert_eq!(read.events, [Moment::OnComplete]);
-        let block = right("name: n\nevents:\n- before_command\n- after_edit\ncommand: |\n  a\n  b\ntimeout_sec: 0x10\n");
+        let block = right(
+            "name: n\nevents:\n- before_command\n- after_edit\ncommand: |\n  a\n  b\ntimeout_sec: 0x10\n",
+        );
         assert_eq!((block.command.as_str(), block.timeout, block.events.len()), ("a\nb\n", 16, 2));
     }
 
     #[test]
     fn scalars_without_quotes_are_texts() {
         let read = right("name: 007\nevents: [on_error]\ncommand: true\ndescription: ~\n");
-        assert_eq!((read.name.as_str(), read.command.as_str(), read.description.as_str()), ("007", "true", "~"));
+        assert_eq!(
+            (read.name.as_str(), read.command.as_str(), read.description.as_str()),
+            ("007", "true", "~")
+        );
         assert_eq!(right(&format!("{GOOD}description:\n")).description, "");
     }
 
     #[test]
     fn the_first_of_several_mistakes_is_told() {
-        let mut text = "name: '!'\ncommand: ''\nevents: []\ntimeout_sec: 0\npath_suffix: \"\\n\"\n".to_owned();
+        let mut text =
+            "name: '!'\ncommand: ''\nevents: []\ntimeout_sec: 0\npath_suffix: \"\\n\"\n".to_owned();
         for (find, put, says) in [
             ("name: '!'", "name: n", "`name` must be"),
             ("command: ''", "command: c", "`command` is empty"),
@@ -374,7 +393,9 @@ mod tests {
             parse("x.yml", text.as_bytes()).is_ok()
         };
         assert!(definition(8_000, 1_000, 80));
-        assert!(!definition(8_001, 1_000, 80) && !definition(8_000, 1_001, 80) && !definition(8_000, 1_000, 81));
+        assert!(
+            !definition(8_001, 1_000, 80) && !definition(8_000, 1_001, 80) && !definition(8_000, 1_000, 81)
+        );
         let sized = |size: usize| format!("{GOOD}#{}", "é".repeat((size - GOOD.len() - 1) / 2));
         assert!(parse("x.yaml", sized(31_999).as_bytes()).is_ok());
         assert!(wrong(&sized(32_003)).contains("32000 are the most"));
@@ -428,7 +449,8 @@ mod tests {
     fn json_is_read_as_json() {
         let json = |text: &str| parse("x.json", text.as_bytes());
         let read =
-            json(r#"{"name":"n","events":["on_complete"],"command":"echo \ud83d\ude00 \/","timeout_sec":5}"#).unwrap();
+            json(r#"{"name":"n","events":["on_complete"],"command":"echo \ud83d\ude00 \/","timeout_sec":5}"#)
+                .unwrap();
         assert_eq!((read.command.as_str(), read.timeout), ("echo 😀 /", 5));
         for wrong in [
             r#"{"name":"n","events":["on_complete"],"command":"c",}"#,
@@ -467,10 +489,19 @@ mod tests {
     #[test]
     fn paths_are_brought_to_one_form() {
         let normal = ".shadowcode/hooks/x.yaml";
-        for path in [normal, ".shadowcode//hooks/x.yaml", "./.shadowcode/hooks/x.yaml/", ".shadowcode/./hooks/x.yaml"] {
+        for path in
+            [normal, ".shadowcode//hooks/x.yaml", "./.shadowcode/hooks/x.yaml/", ".shadowcode/./hooks/x.yaml"]
+        {
             assert_eq!(normal_path(path).as_deref(), Some(normal), "{path}");
         }
-        for path in ["/w/.shadow/hooks/x.yaml", ".shadow/hooks/../hooks/x.yaml", ".shadow/hooks/a/x.yaml", ".other/hooks/x.yaml", ".shadow/hooks/x.txt", ""] {
+        for path in [
+            "/w/.shadow/hooks/x.yaml",
+            ".shadow/hooks/../hooks/x.yaml",
+            ".shadow/hooks/a/x.yaml",
+            ".other/hooks/x.yaml",
+            ".shadow/hooks/x.txt",
+            "",
+        ] {
             assert_eq!(normal_path(path), None, "{path}");
         }
     }

@@ -108,7 +108,9 @@ mod tests {
             let denied = denial(command, &policy).unwrap();
             assert!(denied.contains("network") && denied.contains("permissions.network: true"), "{command}");
         }
-        for command in ["cargo test", "my-curl", "ssh-keygen", "SUDO", "rm -rf x", "git push --force", "susan"] {
+        for command in
+            ["cargo test", "my-curl", "ssh-keygen", "SUDO", "rm -rf x", "git push --force", "susan"]
+        {
             assert_eq!(denial(command, &policy), None, "{command}");
         }
         let open = Policy { allow_root: true, network: true, ..Policy::default() };

@@ -187,7 +187,10 @@ fn number(
 pub(super) fn approved(root: &Node) -> Result<Option<&Node>, Mistake> {
     let Some(hooks) = section(root, "hooks")? else { return Ok(None) };
     if let Some(at) = hooks.first_dressed() {
-        return Err(Mistake::new(at, "anchors, aliases and tags are not taken in `hooks`: write the value out"));
+        return Err(Mistake::new(
+            at,
+            "anchors, aliases and tags are not taken in `hooks`: write the value out",
+        ));
     }
     if let Some((key, _)) =
         hooks.map().unwrap_or_default().iter().find(|(key, _)| key.text() != Some("approved"))
@@ -283,10 +286,11 @@ mod tests {
         let policy = Policy { read_only: false, allow_root: true, network: true, offline: true };
         assert_eq!(profile.policy, policy);
         assert_eq!(profile.agent, Agent { max_fix_retries: 0, tool_timeout: 7 });
-        let registration =
-            Registration { workspace: "/w".into(), path: ".shadow/hooks/x.yaml".into(), hash };
+        let registration = Registration { workspace: "/w".into(), path: ".shadow/hooks/x.yaml".into(), hash };
         assert_eq!(profile.registrations, [registration]);
-        for empty in ["", "# nothing\n", "~", "{}", "hooks:\n", "hooks: {approved: []}", "hooks:\n  approved:\n"] {
+        for empty in
+            ["", "# nothing\n", "~", "{}", "hooks:\n", "hooks: {approved: []}", "hooks:\n  approved:\n"]
+        {
             assert_eq!(read(empty).unwrap(), Profile::default(), "{empty}");
         }
         for level in ["read-only", "read_only", "readonly"] {
@@ -311,7 +315,13 @@ mod tests {
             (entry("w", ".shadow/hooks/x.yaml", &hash), "`workspace` must be an absolute path"),
             (entry("/w", ".shadow/x.yaml", &hash), "is no path of a definition"),
             (entry("/w", ".shadow/hooks/x.yaml", "12"), "`hash` must be 64 hex digits"),
-            (format!("{good}{}", entry("/w", ".shadow//hooks/x.yaml", &hash).split_once("approved:\n").unwrap().1), "registered twice"),
+            (
+                format!(
+                    "{good}{}",
+                    entry("/w", ".shadow//hooks/x.yaml", &hash).split_once("approved:\n").unwrap().1
+                ),
+                "registered twice",
+            ),
             (good.replace("hooks:", "hooks: &a"), "anchors, aliases and tags"),
             ("permissions: {network: 'true'}".to_owned(), "`permissions.network` must be true or false"),
             ("agent: {max_fix_retries: 11}".to_owned(), "must be a whole number, 0 to 10"),

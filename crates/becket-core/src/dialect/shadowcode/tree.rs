@@ -193,8 +193,7 @@ pub(super) fn yaml(text: &str) -> Result<Option<Node>, Mistake> {
     if text.starts_with('\u{feff}') {
         return Err(Mistake::new(0, "the text begins with a byte order mark"));
     }
-    let options =
-        granit_parser::options! { flow_nesting_limit: DEPTH, block_nesting_limit: DEPTH, emit_comments: false };
+    let options = granit_parser::options! { flow_nesting_limit: DEPTH, block_nesting_limit: DEPTH, emit_comments: false };
     let mut building = Building::default();
     for next in Parser::new_from_str_with_options(text, options) {
         let (event, span) = next.map_err(|error| {
@@ -374,7 +373,10 @@ mod tests {
     #[test]
     fn numbers_are_whole_and_bare() {
         let number = |text: &str| yaml(text).unwrap().unwrap().whole_number();
-        assert_eq!((number("30"), number("0x10"), number("0o10"), number("007")), (Some(30), Some(16), Some(8), Some(7)));
+        assert_eq!(
+            (number("30"), number("0x10"), number("0o10"), number("007")),
+            (Some(30), Some(16), Some(8), Some(7))
+        );
         for not in ["'30'", "-1", "+1", "1.5", "~", "''", "1e2", "99999999999999999999999"] {
             assert_eq!(number(not), None, "{not}");
         }
