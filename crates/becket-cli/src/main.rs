@@ -1,1 +1,7 @@
-fn main() {}
+//! The `becket` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    becket_cli::main()
+}

@@ -4,9 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_send_signal, waitid};
 
 use crate::ending::Exit;
 use crate::image::Image;
@@ -93,12 +91,8 @@ impl Custody {
         let failed = |errno| StartFailure::Not(StartError::of(errno, &job.program, dir));
         match self {
             Self::Group => {
-                let pid = sys::spawn(image, dir, stdio).map_err(failed)?;
-                match adopt(pid) {
-                    Ok(fd) => Ok(Leader::new(pid, fd, mark)),
-                    Err(Adopt::Gone) => Err(StartFailure::Lost),
-                    Err(Adopt::Refused(errno)) => Err(failed(errno)),
-                }
+                let (pid, fd) = sys::spawn(image, dir, stdio).map_err(failed)?;
+                Ok(Leader::new(pid, fd, mark))
             }
             Self::Keeper(keeper) => match keeper.start(image, dir, stdio) {
                 Ok((pid, fd)) => Ok(Leader::new(pid, fd, mark)),
@@ -245,32 +239,6 @@ fn reaped(fd: BorrowedFd<'_>) -> Option<Exit> {
         }
         std::thread::yield_now();
     }
-}
-
-/// Why a process just started cannot be held.
-enum Adopt {
-    /// It has ended and been reaped by somebody else.
-    Gone,
-    Refused(Errno),
-}
-
-/// A pidfd for a child just started. Its number is ours unless somebody else reaped it meanwhile.
-fn adopt(pid: Pid) -> Result<OwnedFd, Adopt> {
-    match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(fd) if fd_is_safe(&fd) => Ok(fd),
-        Ok(_) | Err(Errno::SRCH) => Err(Adopt::Gone),
-        Err(errno) => {
-            // No descriptor is left: it is still our child, so its number is good.
-            let _ = kill_process_group(pid, Signal::KILL);
-            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
-            Err(Adopt::Refused(errno))
-        }
-    }
-}
-
-fn fd_is_safe(fd: &OwnedFd) -> bool {
-    // Either it is our child (a stranger's number gives ECHILD), or it was ours and is already reaped.
-    is_own_child(fd.as_fd()) || !sys::unreaped(fd.as_fd())
 }
 
 fn is_own_child(fd: BorrowedFd<'_>) -> bool {

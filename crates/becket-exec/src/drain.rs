@@ -3,19 +3,26 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, read};
+use rustix::pipe::fcntl_setpipe_size;
 
 use crate::capture::{Capture, Captured};
 use crate::job::Keep;
-use crate::pipes::{pipe, set_nonblocking};
+use crate::pipes::{LARGEST, USUAL, pipe, set_nonblocking};
 
-/// More than a pipe holds (1 MiB, if somebody has grown it), so that one last look always reaches the
+/// More than a pipe holds (when grown, here or by the job), so that one last look always reaches the
 /// end of what was there, and a stranger who writes for ever cannot hold it up.
-const LAST_LOOK: usize = 2 * 1024 * 1024;
+const LAST_LOOK: usize = 2 * LARGEST;
+
+/// Most jobs write little, and clearing a large buffer for them costs more than reading.
+pub(crate) const QUIET: usize = 4096;
+/// Empties a busy pipe in few reads.
+const BUSY: usize = 256 * 1024;
 
 /// One output stream of a job.
 pub(crate) struct Drain {
     fd: Option<OwnedFd>,
     capture: Capture,
+    grown: bool,
 }
 
 impl Drain {
@@ -23,7 +30,7 @@ impl Drain {
     pub(crate) fn prepare(keep: Keep) -> Result<(Self, OwnedFd), Errno> {
         let (fd, write) = pipe()?;
         set_nonblocking(&fd)?;
-        Ok((Self { fd: Some(fd), capture: Capture::new(keep) }, write))
+        Ok((Self { fd: Some(fd), capture: Capture::new(keep), grown: false }, write))
     }
 
     /// The descriptor to wait on, until the stream has ended.
@@ -36,25 +43,33 @@ impl Drain {
     }
 
     /// Reads once.
-    pub(crate) fn advance(&mut self, buffer: &mut [u8]) {
+    pub(crate) fn advance(&mut self, buffer: &mut Vec<u8>) {
         self.read_up_to(1, buffer);
     }
 
     /// Reads until nothing is there.
-    pub(crate) fn last_look(&mut self, buffer: &mut [u8]) {
+    pub(crate) fn last_look(&mut self, buffer: &mut Vec<u8>) {
         self.read_up_to(LAST_LOOK, buffer);
     }
 
-    fn read_up_to(&mut self, most: usize, buffer: &mut [u8]) {
+    fn read_up_to(&mut self, most: usize, buffer: &mut Vec<u8>) {
         let mut done = 0;
         while let Some(fd) = self.fd.as_ref()
             && done < most
         {
-            match read(fd, &mut *buffer) {
+            match read(fd, &mut **buffer) {
                 Ok(0) => self.fd = None,
                 Ok(count) => {
                     self.capture.push(&buffer[..count]);
+                    if count >= USUAL && !self.grown {
+                        // It writes faster than we look: fewer and larger looks. A refusal only costs time.
+                        self.grown = true;
+                        let _ = fcntl_setpipe_size(fd, LARGEST);
+                    }
                     done += count;
+                    if count == buffer.len() && count < BUSY {
+                        buffer.resize(BUSY, 0);
+                    }
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,

@@ -6,15 +6,10 @@ use std::sync::Arc;
 use rustix::io::{Errno, write};
 use rustix::pipe::fcntl_setpipe_size;
 
-use crate::pipes::{pipe, set_nonblocking};
+use crate::pipes::{LARGEST, USUAL, pipe, set_nonblocking};
 
 /// What an empty pipe takes at once, whatever limits a user has reached.
 const ALWAYS_FITS: usize = 4096;
-/// A pipe's usual size.
-const USUAL: usize = 64 * 1024;
-/// What an unprivileged user may grow a pipe to by default.
-const LARGEST: usize = 1024 * 1024;
-
 /// The rest of a payload that did not fit into the pipe beforehand.
 pub(crate) struct Feed {
     fd: OwnedFd,

@@ -10,6 +10,11 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::start::StartError;
 
+/// A pipe's usual size.
+pub(crate) const USUAL: usize = 64 * 1024;
+/// What an unprivileged user may grow a pipe to by default.
+pub(crate) const LARGEST: usize = 1024 * 1024;
+
 /// The same descriptor with a number above the three standard ones. A program that was started with one
 /// of those closed gets their numbers for whatever it opens next; a child's would then be overwritten.
 pub(crate) fn above_stdio(fd: OwnedFd) -> io::Result<OwnedFd> {

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cancel::Cancel;
 use crate::custody::{Custody, Leader, StartFailure, Status};
-use crate::drain::Drain;
+use crate::drain::{Drain, QUIET};
 use crate::ending::{End, Ended, Stream};
 use crate::feed::Feed;
 use crate::image::{self, Image};
@@ -54,7 +54,7 @@ pub fn run(
     let mut ends: Vec<Option<Ended>> = jobs.iter().map(|_| None).collect();
     let mut running: Vec<Running> = Vec::new();
     let mut waiting = jobs.iter().enumerate();
-    let mut buffer = vec![0; 64 * 1024];
+    let mut buffer = vec![0; QUIET];
     let mut sweep = false;
     let mut quiet = None;
     let mut cancelled = false;
@@ -215,7 +215,13 @@ impl Running {
     }
 
     /// Takes the job as far as it goes without waiting. `true` once it is over.
-    fn advance(&mut self, custody: &mut Custody, ready: Ready, cancelled: bool, buffer: &mut [u8]) -> bool {
+    fn advance(
+        &mut self,
+        custody: &mut Custody,
+        ready: Ready,
+        cancelled: bool,
+        buffer: &mut Vec<u8>,
+    ) -> bool {
         if ready.feed {
             self.feed = self.feed.take().and_then(Feed::advance);
         }
@@ -266,7 +272,7 @@ impl Running {
     }
 
     /// The leader has exited: what it wrote is all there, and only strangers can add to it.
-    fn note_exit(&mut self, now: Instant, buffer: &mut [u8]) {
+    fn note_exit(&mut self, now: Instant, buffer: &mut Vec<u8>) {
         self.exited = true;
         self.feed = None;
         self.stdout.last_look(buffer);
@@ -301,7 +307,7 @@ impl Running {
     }
 
     /// Learns the status, has the group killed, and reads what is left.
-    fn settle(&mut self, custody: &mut Custody, buffer: &mut [u8]) {
+    fn settle(&mut self, custody: &mut Custody, buffer: &mut Vec<u8>) {
         if self.exited {
             self.status = custody.finish(&self.leader);
         }
@@ -316,7 +322,7 @@ impl Running {
     }
 
     /// Its keeper is gone. Nobody is left to say how it ends.
-    fn abandon(&mut self, custody: &mut Custody, buffer: &mut [u8]) -> bool {
+    fn abandon(&mut self, custody: &mut Custody, buffer: &mut Vec<u8>) -> bool {
         custody.abandon(&mut self.leader);
         self.stdout.last_look(buffer);
         self.stderr.last_look(buffer);

@@ -27,4 +27,8 @@ pub enum MatchError {
         /// The number of steps that were allowed.
         limit: u64,
     },
+    /// There is a match, but one with which Python 3.11 fails (`SystemError`), by a bug of its own: possessive
+    /// repetitions can leave a group whose end lies before its start.
+    #[error("Python fails on this match: a group in a possessive repetition would end before it starts")]
+    BadCapture,
 }

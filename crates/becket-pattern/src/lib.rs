@@ -5,12 +5,25 @@
 //! own grammar, refuses what Python refuses, and answers one question: is there a match anywhere
 //! in the subject?
 
+mod ast;
+mod chars;
+mod class;
 mod error;
+mod exec;
 mod literal;
+mod names;
+mod parse;
+mod program;
+mod tables;
+mod tokens;
 
 pub use error::{MatchError, PatternError};
 
 use literal::Literals;
+use program::Program;
+
+/// How many steps a search may take; see [`MatchError::StepLimit`].
+pub const STEP_LIMIT: u64 = exec::STEP_LIMIT;
 
 /// A compiled matcher. Cheap to test, and shared freely between threads.
 #[derive(Clone, Debug)]
@@ -22,6 +35,7 @@ pub struct Pattern {
 #[derive(Clone, Debug)]
 enum Engine {
     Literals(Literals),
+    Program(Box<Program>),
 }
 
 impl Pattern {
@@ -33,7 +47,7 @@ impl Pattern {
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         let engine = match Literals::read(text) {
             Some(literals) => Engine::Literals(literals),
-            None => return Err(PatternError::new("not supported yet", 0)),
+            None => Engine::Program(Box::new(Program::new(&parse::parse(text)?))),
         };
         Ok(Pattern { text: text.to_owned(), engine })
     }
@@ -46,6 +60,7 @@ impl Pattern {
     pub fn is_match(&self, subject: &str) -> Result<bool, MatchError> {
         match &self.engine {
             Engine::Literals(literals) => Ok(literals.is_match(subject)),
+            Engine::Program(program) => exec::search(program, subject),
         }
     }
 

@@ -108,6 +108,12 @@ pub struct Question<'a> {
     pub now: Timestamp,
 }
 
+impl fmt::Debug for dyn Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name().as_str())
+    }
+}
+
 /// What outlives the reading of files: approvals Becket keeps itself, and what a session holds fast.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {

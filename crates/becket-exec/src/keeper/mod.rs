@@ -128,11 +128,10 @@ impl Keeper {
         let root = Dir::open(Path::new("."))?;
         let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let null = above_stdio(null)?;
-        let pid = sys::spawn(&image, root.fd.as_fd(), [theirs.as_fd(), null.as_fd(), null.as_fd()])
+        let (_, process) = sys::spawn(&image, root.fd.as_fd(), [theirs.as_fd(), null.as_fd(), null.as_fd()])
             .map_err(|errno| StartError::of(errno, program.as_os_str(), root.fd.as_fd()))?;
         drop(theirs);
-        let process = pidfd_open(pid, PidfdFlags::empty()).ok();
-        let mut keeper = Self::new(socket, process);
+        let mut keeper = Self::new(socket, Some(process));
         let caller = caller()?;
         let hello = keeper.ask(wire::HELLO, &[&wire::VERSION.to_ne_bytes()], &[caller.as_fd()]);
         match hello {
@@ -253,7 +252,10 @@ impl Keeper {
 
     /// The answer to `rest`: whether nothing is left below the keeper.
     fn rested(&mut self) -> bool {
-        !self.gone && matches!(self.answer(), Ok((wire::Answer { how: wire::OK, value: 0 }, _)))
+        let free = !self.gone && matches!(self.answer(), Ok((wire::Answer { how: wire::OK, value: 0 }, _)));
+        // It may have died after it answered.
+        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        free && poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
     }
 
     fn say_done(&mut self) {

@@ -10,8 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, pidfd_open,
-    set_child_subreaper, setsid, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper, setsid, waitid,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -91,8 +90,8 @@ fn settle(socket: &OwnedFd, caller: &OwnedFd) -> Result<(), Errno> {
     let high = socket.as_raw_fd().max(caller.as_raw_fd()) + 1;
     let socket = fcntl_dupfd_cloexec(socket, high)?;
     let caller = fcntl_dupfd_cloexec(caller, high)?;
-    let socket = sys::move_to(socket, 3)?;
-    let caller = sys::move_to(caller, 4)?;
+    let socket = sys::move_to(&socket, 3)?;
+    let caller = sys::move_to(&caller, 4)?;
     sys::become_keeper_process(5);
     serve(&socket, &caller);
     Ok(())
@@ -157,18 +156,9 @@ impl Serving<'_> {
         let (args, vars) = (word(0)? as usize, word(4)? as usize);
         let block = request.body.split_off(8);
         let image = Image::from_block(block, args, vars).ok_or(Errno::INVAL)?;
-        let pid = sys::spawn(&image, dir.as_fd(), [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
-        match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(fd) => {
-                self.leaders.push(pid);
-                Ok((pid, fd))
-            }
-            Err(errno) => {
-                let _ = kill_process_group(pid, Signal::KILL);
-                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
-                Err(errno)
-            }
-        }
+        let (pid, fd) = sys::spawn(&image, dir.as_fd(), [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
+        self.leaders.push(pid);
+        Ok((pid, fd))
     }
 
     /// One of the leaders, by what the request says.

@@ -210,8 +210,7 @@ impl Loaded {
             (Some(hash), Some(content), _) if hash == content && read.parsed.is_ok() => {
                 if self.live.snapshot.trusted { Standing::Trusted } else { Standing::Untrusted }
             }
-            (Some(_), ..) => Standing::Changed,
-            (None, None, _) => Standing::Changed,
+            (Some(_), ..) | (None, None, _) => Standing::Changed,
             (None, Some(content), Some(entry)) if entry.answer == Answer::Decline => {
                 if entry.hash == content { Standing::Declined } else { Standing::DeclinedChanged }
             }

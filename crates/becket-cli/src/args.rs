@@ -1,0 +1,150 @@
+//! The command line.
+
+use camino::Utf8PathBuf;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use becket::core::dialect::Name;
+use becket::core::scope::Mode;
+
+/// One engine for the lifecycle hooks of coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "becket", version, about, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+
+    /// Where and with what to do it.
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options of every verb.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every verb")]
+pub(crate) struct Common {
+    /// The workspace [default: the session's, else the nearest directory above with hooks or .git]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<Utf8PathBuf>,
+
+    /// Only this dialect; may be given several times
+    #[arg(long = "dialect", global = true, value_name = "NAME")]
+    pub(crate) dialects: Vec<Dialect>,
+
+    /// ShadowCode's profile directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) profile: Option<Utf8PathBuf>,
+
+    /// The settings file [default: becket/config.toml in the XDG configuration directory]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<Utf8PathBuf>,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Fire one event: read its envelope on stdin, run the hooks, print the outcome as JSON
+    #[command(
+        after_help = "Exit codes: 0 go on, 2 blocked, 3 a person must be asked, 1 nothing could be judged.\n\n\
+        Example:\n  echo '{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"git push\"}}' | becket fire"
+    )]
+    Fire(Fire),
+
+    /// Fire recorded events, one envelope a line, and print what each met
+    #[command(after_help = "Hooks really run. Nothing is remembered or recorded.\n\n\
+        Example:\n  becket replay session.jsonl --workspace ~/shop")]
+    Replay {
+        /// The recorded events; - for stdin
+        file: Utf8PathBuf,
+    },
+
+    /// List every source of hooks with its standing, and every hook
+    #[command(after_help = "Example:\n  becket list --json")]
+    List,
+
+    /// Let a source of hooks run, with exactly the content it has now
+    #[command(after_help = "Example:\n  becket approve ~/.albedo/workspaces/-home-dev-shop/hooks.json")]
+    Approve(Answer),
+
+    /// Keep a source of hooks from running, and do not ask again until it changes
+    #[command(after_help = "Example:\n  becket decline .celeste/hooks.json")]
+    Decline(Answer),
+
+    /// Take earlier answers about a source back
+    #[command(after_help = "Example:\n  becket forget .celeste/hooks.json")]
+    Forget(Answer),
+
+    /// Print every setting in force, and what set it
+    #[command(after_help = "Example:\n  becket config --json")]
+    Config,
+}
+
+/// Options of `fire`.
+#[derive(Debug, Args)]
+pub(crate) struct Fire {
+    /// The event [default: the envelope's `hook_event_name`]
+    pub(crate) event: Option<String>,
+
+    /// The session [default: the envelope's `session_id`]
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Which work the agent is at [default: from the envelope's `permission_mode`]
+    #[arg(long)]
+    pub(crate) mode: Option<WorkMode>,
+}
+
+/// Options of the verbs that answer.
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// The source, as `becket list` shows it
+    pub(crate) path: String,
+
+    /// The hash that `becket list` shows; refused if the content is no longer that
+    #[arg(long, value_name = "HASH")]
+    pub(crate) hash: Option<String>,
+}
+
+/// A dialect on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Dialect {
+    Albedo,
+    Celeste,
+    Claude,
+    Codex,
+    Shadowcode,
+}
+
+impl From<Dialect> for Name {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Albedo => Self::Albedo,
+            Dialect::Celeste => Self::Celeste,
+            Dialect::Claude => Self::Claude,
+            Dialect::Codex => Self::Codex,
+            Dialect::Shadowcode => Self::Shadowcode,
+        }
+    }
+}
+
+/// A mode on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum WorkMode {
+    Build,
+    Plan,
+    Review,
+}
+
+impl From<WorkMode> for Mode {
+    fn from(mode: WorkMode) -> Self {
+        match mode {
+            WorkMode::Build => Self::Build,
+            WorkMode::Plan => Self::Plan,
+            WorkMode::Review => Self::Review,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `becket approve`, `decline` and `forget`: a person's answers.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use becket::Engine;
+use becket::core::dialect::{self, Answer, Source};
+use becket::core::text;
+use camino::Utf8PathBuf;
+
+use super::{Result, engine, list};
+use crate::args::{Answer as Options, Common};
+use crate::output::{self, CommandError};
+
+pub(crate) fn run(common: &Common, options: &Options, answer: Answer) -> Result {
+    let engine = engine(common, true)?;
+    let workspace = engine.workspace(common.workspace.as_deref());
+    let source =
+        engine.find_source(&engine.load(workspace.clone()), &options.path).map_err(CommandError::new)?;
+    let shown = match &options.hash {
+        Some(hash) => Some(hash.clone()),
+        None => match ask(&source, answer)? {
+            Some(()) => source.hash.clone(),
+            None => {
+                output::note("Nothing was changed.");
+                return Ok(ExitCode::FAILURE);
+            }
+        },
+    };
+    give(common, &engine, workspace, &source, answer, shown.as_deref())
+}
+
+fn give(
+    common: &Common,
+    engine: &Engine,
+    workspace: Utf8PathBuf,
+    source: &Source,
+    answer: Answer,
+    shown: Option<&str>,
+) -> Result {
+    let answered = engine.answer(workspace, &source.path, answer, shown).map_err(CommandError::new)?;
+    let source = answered.source;
+    if common.json {
+        let standing = source.standing;
+        output::json(
+            &serde_json::json!({ "path": source.path, "standing": standing, "hash": source.hash }),
+            true,
+        )?;
+    } else {
+        output::print(&format!("{} is now {}.\n", text::line(&source.path), source.standing.as_str()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the source and asks on the terminal; `None` for no.
+fn ask(source: &Source, answer: Answer) -> Result<Option<()>> {
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        let hash = source.hash.as_deref().unwrap_or("HASH");
+        return Err(CommandError::new("this is not a terminal, so nobody can be asked")
+            .hint(format!("read the hooks with `becket list`, then add `--hash {hash}`")));
+    }
+    let mut page = String::new();
+    list::describe(&mut page, source);
+    let question = match answer {
+        Answer::Approve => format!(
+            "\nThese commands will run on this machine with your rights, here and in {} itself.\nApprove exactly this content? [y/N] ",
+            dialect::Name::title(source.dialect)
+        ),
+        Answer::Decline => "\nKeep these hooks from running until they change? [y/N] ".to_owned(),
+        Answer::Forget => "\nTake back what was answered about these hooks? [y/N] ".to_owned(),
+    };
+    output::print(&format!("{page}{question}"))?;
+    drop(std::io::stdout().flush());
+    let mut line = String::new();
+    std::io::stdin()
+        .read_line(&mut line)
+        .map_err(|error| CommandError::new(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes").then_some(()))
+}

@@ -1,0 +1,89 @@
+//! `becket list`: every source and hook with its standing.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use becket::core::dialect::{Problem, Source};
+use becket::core::text;
+use serde_json::{Value, json};
+
+use super::{Result, engine};
+use crate::args::Common;
+use crate::output;
+
+pub(crate) fn run(common: &Common) -> Result {
+    let engine = engine(common, true)?;
+    let loaded = engine.load(engine.workspace(common.workspace.as_deref()));
+    let sources: Vec<&Source> = loaded.rules.iter().flat_map(|rules| rules.sources()).collect();
+    let problems: Vec<&Problem> =
+        loaded.problems.iter().chain(loaded.rules.iter().flat_map(|rules| rules.problems())).collect();
+    if common.json {
+        let sources: Vec<Value> = sources.into_iter().map(source_json).collect();
+        output::json(&json!({ "sources": sources, "problems": problems }), true)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut page = String::new();
+    for source in &sources {
+        describe(&mut page, source);
+    }
+    if sources.is_empty() {
+        let workspace = text::line(loaded.scope.workspace.as_str());
+        let _ = writeln!(page, "No hooks are defined for {workspace}.");
+    }
+    for problem in problems {
+        let _ = writeln!(page, "problem: {problem}");
+    }
+    output::print(&page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn source_json(source: &Source) -> Value {
+    let hooks: Vec<Value> = source
+        .hooks
+        .iter()
+        .map(|hook| {
+            json!({
+                "index": hook.index,
+                "name": hook.name,
+                "event": hook.event,
+                "matcher": hook.matcher,
+                "command": hook.command,
+                "timeout": hook.timeout,
+            })
+        })
+        .collect();
+    json!({
+        "dialect": source.dialect,
+        "kind": source.kind,
+        "path": source.path,
+        "standing": source.standing,
+        "hash": source.hash,
+        "hooks": hooks,
+    })
+}
+
+/// A source as a person reads it before answering. Everything that comes from the file is escaped.
+pub(super) fn describe(page: &mut String, source: &Source) {
+    let path = text::line(&source.path);
+    let standing = if source.needs_approval { source.standing.as_str() } else { "trusted, your own" };
+    let _ = writeln!(page, "{path}  [{} {}: {standing}]", source.dialect, source.kind);
+    if let Some(hash) = &source.hash {
+        let _ = writeln!(page, "  hash {hash}");
+    }
+    for hook in &source.hooks {
+        let name = hook.name.as_deref().map(|name| format!(" {}", text::line(name))).unwrap_or_default();
+        let matcher = hook.matcher.as_deref().map(|matcher| format!(" matcher {}", text::quote(matcher)));
+        let _ = writeln!(
+            page,
+            "  {}.{name} {}{}, {} s",
+            hook.index,
+            text::line(&hook.event),
+            matcher.unwrap_or_default(),
+            hook.timeout
+        );
+        let _ = writeln!(page, "     {}", text::line(&hook.command));
+        if let Some(why) = &hook.invalid {
+            let _ = writeln!(page, "     does not run: {why}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The verbs, one file each.
+
+mod answer;
+mod config;
+mod fire;
+mod list;
+mod replay;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use becket::core::dialect;
+use becket::{Custodian, Engine, Options};
+use camino::Utf8PathBuf;
+
+use crate::args::{Cli, Common, Verb};
+use crate::output::CommandError;
+
+/// What a verb comes to.
+pub(crate) type Result<T = ExitCode> = std::result::Result<T, CommandError>;
+
+/// Runs the verb that was asked for.
+pub(crate) fn run(cli: &Cli) -> Result {
+    let common = &cli.common;
+    match &cli.verb {
+        Verb::Fire(options) => fire::run(common, options),
+        Verb::Replay { file } => replay::run(common, file),
+        Verb::List => list::run(common),
+        Verb::Approve(options) => answer::run(common, options, dialect::Answer::Approve),
+        Verb::Decline(options) => answer::run(common, options, dialect::Answer::Decline),
+        Verb::Forget(options) => answer::run(common, options, dialect::Answer::Forget),
+        Verb::Config => config::run(common),
+    }
+}
+
+/// An engine as the options of every verb describe it.
+fn engine(common: &Common, forgetful: bool) -> Result<Engine> {
+    let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    Engine::open(Options {
+        config: common.config.clone(),
+        dialects: common.dialects.iter().map(|dialect| (*dialect).into()).collect(),
+        profile: common.profile.clone(),
+        directory: directory(&environment)?,
+        environment,
+        custodian: Custodian::Fork,
+        forgetful,
+    })
+    .map_err(CommandError::new)
+}
+
+/// Where the process stands; if that is gone, where it was said to stand.
+fn directory(environment: &[(OsString, OsString)]) -> Result<Utf8PathBuf> {
+    let said = || environment.iter().find(|(name, _)| name == "PWD").map(|(_, value)| value.clone().into());
+    let directory = std::env::current_dir().ok().or_else(said);
+    let directory = directory.ok_or_else(|| CommandError::new("the current directory is gone"))?;
+    Utf8PathBuf::from_path_buf(directory).map_err(|path| {
+        CommandError::new(format!("the path of the current directory is not UTF-8: {}", path.display()))
+    })
+}

@@ -1,0 +1,117 @@
+//! Reading an envelope from stdin: bounded in size and time, and without waiting for an end that a host forgets.
+
+use std::io::Read as _;
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use becket::core::event::MAX_ENVELOPE;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::output::CommandError;
+
+/// How long the envelope may take to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A pause after which an envelope that is complete counts as all there is.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// All of stdin, or, from a host that does not close it, one complete JSON object.
+pub(crate) fn envelope() -> Result<Vec<u8>, CommandError> {
+    let stdin = std::io::stdin();
+    let until = Instant::now() + PATIENCE;
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let seconds = PATIENCE.as_secs();
+            return Err(CommandError::new(format!(
+                "the envelope on stdin was not complete after {seconds} s"
+            ))
+            .hint("write one JSON object and close the pipe"));
+        }
+        if !is_ready(left.min(PAUSE))? {
+            if is_complete(&bytes) {
+                return Ok(bytes);
+            }
+            continue;
+        }
+        // Not through a buffer of std's own: what it held back poll could not see.
+        let read = rustix::io::read(stdin.as_fd(), &mut buffer[..]);
+        match read {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(errno) => return Err(CommandError::new(format!("cannot read stdin: {errno}"))),
+        }
+        if bytes.len() > MAX_ENVELOPE {
+            // One byte more than is taken: the event says so.
+            return Ok(bytes);
+        }
+    }
+}
+
+fn is_ready(timeout: Duration) -> Result<bool, CommandError> {
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let timeout =
+        Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(errno) => Err(CommandError::new(format!("cannot wait for stdin: {errno}"))),
+    }
+}
+
+/// Whether the text is one JSON object to its closing brace, with nothing but white space after it. Whether it is a
+/// right one the parser says.
+fn is_complete(text: &[u8]) -> bool {
+    let mut depth = 0usize;
+    let mut in_string = false;
+    let mut escaped = false;
+    let mut closed = false;
+    for &byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                closed = depth == 0;
+            }
+            _ => {}
+        }
+    }
+    closed && depth == 0 && !in_string && text.trim_ascii_end().ends_with(b"}")
+}
+
+/// A whole file, or stdin for `-`.
+pub(crate) fn file(path: &camino::Utf8Path) -> Result<Vec<u8>, CommandError> {
+    if path == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .map_err(|error| CommandError::new(format!("cannot read stdin: {error}")))?;
+        return Ok(bytes);
+    }
+    std::fs::read(path).map_err(|error| {
+        CommandError::new(format!("cannot read {}: {error}", becket::core::text::line(path.as_str())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_complete;
+
+    #[test]
+    fn an_object_is_complete_at_its_closing_brace() {
+        for whole in ["{}", " {\"a\":[{}]} \n", r#"{"a":"}\"{"}"#] {
+            assert!(is_complete(whole.as_bytes()), "{whole}");
+        }
+        for part in ["", "{", "{}{", r#"{"a":"}"#, "{\"a\":[}", "[]", "{} x"] {
+            assert!(!is_complete(part.as_bytes()), "{part}");
+        }
+    }
+}

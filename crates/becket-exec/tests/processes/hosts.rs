@@ -1,0 +1,270 @@
+//! Embedding programs of a difficult kind, each a process of its own.
+
+#![expect(unsafe_code, reason = "a bad host has to do what a bad host does")]
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use becket_exec::{Custody, End, Keeper, keeper_main};
+
+use crate::support::*;
+use crate::{output, tests};
+
+tests![
+    one_that_ignores_sigchld,
+    one_that_reaps_everything,
+    one_with_everything_blocked_and_ignored,
+    one_where_sigpipe_kills,
+    one_without_standard_descriptors,
+    one_of_two_gibibytes,
+];
+
+/// Runs this program in a role and expects it to print `ok`.
+fn expect_ok(role: &str) {
+    let out = Command::new(myself()).arg(format!("role:{role}")).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(text(&out.stdout), "ok\n", "{}", text(&out.stderr));
+}
+
+fn one_that_ignores_sigchld() {
+    expect_ok("ignore-chld");
+}
+
+fn one_that_reaps_everything() {
+    expect_ok("reaper");
+}
+
+fn one_with_everything_blocked_and_ignored() {
+    expect_ok("blocked");
+}
+
+fn one_where_sigpipe_kills() {
+    expect_ok("sigpipe");
+}
+
+fn one_without_standard_descriptors() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = dir.path().join("said");
+    let status = Command::new("/bin/sh")
+        .args(["-c", "exec \"$0\" role:closed \"$1\" <&- >&- 2>&-"])
+        .args([myself().as_os_str(), said.as_os_str()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(std::fs::read_to_string(said).unwrap(), "ok");
+}
+
+fn one_of_two_gibibytes() {
+    expect_ok("big");
+}
+
+/// What the program does in a role.
+pub(crate) fn play(role: &str, args: &[String]) {
+    match role {
+        "keeper" => {
+            let Err(error) = keeper_main();
+            eprintln!("{error}");
+        }
+        "many" => many(),
+        "gibibyte" => output::play_gibibyte(),
+        "forker" => forker(),
+        "victim" => victim(&args[0], &args[1]),
+        "ignore-chld" => ignore_chld(),
+        "reaper" => reaper(),
+        "blocked" => blocked(),
+        "sigpipe" => sigpipe(),
+        "closed" => closed(&args[0]),
+        "big" => big(),
+        other => panic!("no such role: {other}"),
+    }
+}
+
+fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn children() -> String {
+    let me = std::process::id();
+    std::fs::read_to_string(format!("/proc/self/task/{me}/children")).unwrap()
+}
+
+fn many() {
+    let before = open_descriptors();
+    {
+        let mut forked = Custody::Keeper(Keeper::fork().unwrap());
+        for custody in [&mut Custody::Group, &mut forked] {
+            for round in 0..50 {
+                let flood = sh("yes").timeout(ms(if round % 10 == 0 { 20 } else { 1 }));
+                let ends =
+                    run_all(custody, &[sh("sleep 0.001 & true"), sh("exit 2"), program("/none", &[]), flood]);
+                assert!(matches!(ends[1].end, End::Exited(2)));
+            }
+        }
+        let only_the_keeper = children();
+        assert_eq!(only_the_keeper.split_whitespace().count(), 1, "{only_the_keeper}");
+    }
+    assert_eq!((open_descriptors(), children().as_str()), (before, ""));
+    println!("ok");
+}
+
+fn forker() {
+    let mut custody = Custody::Keeper(Keeper::fork().unwrap());
+    let token = token();
+    let jobs = [
+        sh("cat; exit 5").stdin(*b"hello"),
+        sh(&format!("(env -i setsid sleep {token} &); sleep 60")).timeout(ms(300)),
+        sh("ps -o ppid= -p $$"),
+    ];
+    let ends = run_all(&mut custody, &jobs);
+    assert!(matches!(ends[0].end, End::Exited(5)) && ends[0].stdout.head == b"hello");
+    assert!(matches!(ends[1].end, End::TimedOut));
+    assert_eq!(alive(&token), 0);
+    let parent: u32 = text(&ends[2].stdout.head).trim().parse().unwrap();
+    assert_ne!(parent, std::process::id());
+    println!("ok");
+}
+
+/// Tells its keeper's number and runs jobs until it is killed.
+fn victim(kind: &str, token: &str) {
+    let mut custody = match kind {
+        "fork" => Custody::Keeper(Keeper::fork().unwrap()),
+        _ => keeper(),
+    };
+    // A careless fork of the host holds all its descriptors, the lifeline too, when the host dies.
+    // SAFETY: the child only sleeps and ends.
+    unsafe {
+        if kind == "fork" && libc::fork() == 0 {
+            libc::sleep(60);
+            libc::_exit(0);
+        }
+    }
+    let ended = run_one(&mut custody, sh("echo $PPID"));
+    print!("{}", text(&ended.stdout.head));
+    std::io::Write::flush(&mut std::io::stdout()).unwrap();
+    let script = format!(
+        "trap '' TERM; sleep {token} & setsid sleep {token} & (env -i setsid sleep {token} &)\nexec sleep {token}"
+    );
+    run_one(&mut custody, sh(&script).timeout(Duration::from_secs(60)));
+}
+
+/// Whether the kernel tells how a process ended that somebody else has reaped: Linux 6.15 and later.
+fn kernel_remembers() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap(), numbers.next().unwrap()) >= (6, 15)
+}
+
+/// Guards that say no, in a host that may take the answer away: no is never turned into yes.
+fn assert_never_wrong(custody: &mut Custody, always: bool) {
+    let begun = Instant::now();
+    let mut lost = 0;
+    let mut held = sh("sleep 60 & exit 4");
+    held.limits.linger = ms(10);
+    for _ in 0..40 {
+        let slow = sh("sleep 0.01; exit 3");
+        let jobs =
+            [sh("echo no; exit 2"), slow, sh("kill -KILL $$"), held.clone(), program("/bin/true", &[])];
+        for (ended, right) in run_all(custody, &jobs).iter().zip([Some(2), Some(3), None, Some(4), Some(0)]) {
+            match (&ended.end, right) {
+                (End::Exited(got), Some(right)) if *got == right => {}
+                (End::Signalled(9), None) => {}
+                (End::Lost, _) if !always => lost += 1,
+                wrong => panic!("{wrong:?}"),
+            }
+        }
+    }
+    let token = token();
+    let job = sh(&format!("setsid sleep {token} & sleep {token} & sleep {token}")).timeout(ms(300));
+    assert!(matches!(run_one(custody, job).end, End::TimedOut));
+    assert_gone(&token);
+    assert!(begun.elapsed() < Duration::from_secs(50));
+    eprintln!("{lost} of 200 lost");
+}
+
+fn ignore_chld() {
+    // SAFETY: sets a disposition that runs no code.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    let mut forked = Custody::Keeper(Keeper::fork().unwrap());
+    assert_never_wrong(&mut forked, true);
+    assert_never_wrong(&mut Custody::Group, kernel_remembers());
+    let ended = run_one(&mut Custody::Group, sh("false & wait $!; exit $?"));
+    assert!(matches!(ended.end, End::Exited(1)), "the job itself has its own children: {:?}", ended.end);
+    println!("ok");
+}
+
+fn reaper() {
+    let mut forked = Custody::Keeper(Keeper::fork().unwrap());
+    std::thread::spawn(|| {
+        loop {
+            // SAFETY: a null status is allowed. That it takes what is not its own is the point.
+            if unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } == -1 {
+                std::thread::yield_now();
+            }
+        }
+    });
+    assert_never_wrong(&mut forked, true);
+    assert_never_wrong(&mut Custody::Group, kernel_remembers());
+    println!("ok");
+}
+
+fn blocked() {
+    // SAFETY: valid sets and dispositions that run no code.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+        for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM, libc::SIGCHLD, libc::SIGPIPE, libc::SIGTTOU]
+        {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+    let mut forked = Custody::Keeper(Keeper::fork().unwrap());
+    for custody in [&mut Custody::Group, &mut forked] {
+        let ended = run_one(custody, sh("grep -E '^Sig(Blk|Ign)' /proc/self/status"));
+        let said = text(&ended.stdout.head);
+        assert_eq!(said, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+        let ended = run_one(custody, sh("sleep 60").timeout(ms(100)));
+        assert!(matches!(ended.end, End::TimedOut) && ended.duration < Duration::from_secs(2));
+    }
+    println!("ok");
+}
+
+fn sigpipe() {
+    // SAFETY: sets a disposition that runs no code.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    let ended = run_one(&mut Custody::Group, sh("exec 0<&-; sleep 0.05; exit 2").stdin(vec![0; 3 << 20]));
+    assert!(matches!(ended.end, End::Exited(2)));
+    println!("ok");
+}
+
+fn closed(said: &str) {
+    // The runtime opens /dev/null in their place; away with that, too.
+    for fd in 0..3 {
+        // SAFETY: nobody in this role uses them.
+        unsafe { libc::close(fd) };
+    }
+    let mut forked = Custody::Keeper(Keeper::fork().unwrap());
+    for custody in [&mut Custody::Group, &mut forked] {
+        let ended = run_one(custody, sh("cat; echo err >&2; exit 2").stdin(*b"in"));
+        assert!(matches!(ended.end, End::Exited(2)));
+        assert!(ended.stdout.head == b"in" && ended.stderr.head == b"err\n");
+    }
+    std::fs::write(said, "ok").unwrap();
+}
+
+/// The median of what starting `true` takes, in a process that has `memory` in use.
+fn big() {
+    let median = |custody: &mut Custody| {
+        let mut times: Vec<Duration> =
+            (0..60).map(|_| run_one(custody, program("/bin/true", &[])).duration).collect();
+        times.sort();
+        times[times.len() / 2]
+    };
+    let before = median(&mut Custody::Group);
+    let memory = vec![1_u8; 2 << 30];
+    let after = median(&mut Custody::Group);
+    assert_eq!(memory[memory.len() - 1], 1);
+    eprintln!("{before:?} before, {after:?} with 2 GiB");
+    // A fork would copy page tables for tens of milliseconds.
+    assert!(after < before + ms(8), "{before:?} before, {after:?} with 2 GiB");
+    println!("ok");
+}

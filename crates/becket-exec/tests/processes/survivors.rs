@@ -1,0 +1,181 @@
+//! What is left of a job, and what is not.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use becket_exec::{Cancel, Custody, End, Job};
+
+use crate::support::*;
+use crate::tests;
+
+tests![
+    a_timeout_leaves_nothing,
+    a_cancel_leaves_nothing,
+    an_overflow_leaves_nothing,
+    a_keeper_finds_cleaned_orphans,
+    a_keeper_outruns_a_chain,
+    a_build_server_stays,
+    a_finished_siblings_server_is_spared,
+    a_server_of_an_earlier_batch_is_spared,
+    end_everything_ends_finished_jobs_too,
+    a_keeper_kills_in_time_what_ignores_term,
+];
+
+/// Starts processes that leave in every way but one, and tells when all are running. `{t}` sleeps.
+/// What is missing: an orphan that has cleaned its environment and left the session.
+fn leavers(token: &str, ready: &Path, then: &str) -> Job {
+    let script = format!(
+        "sleep {token} &
+         setsid sleep {token} &
+         setsid sleep {token} </dev/null >/dev/null 2>&1 &
+         (setsid sh -c 'sleep {token} & sleep {token} & wait' &)
+         env -i setsid sleep {token} &
+         setsid sh -c 'trap \"\" TERM HUP; while :; do sleep {token}; done' &
+         nohup sleep {token} >/dev/null 2>&1 &
+         while [ $(pgrep -fxc 'sleep {token}') -lt 8 ]; do sleep 0.01; done
+         echo ready >{}; {then}",
+        ready.display()
+    );
+    sh(&script)
+}
+
+fn a_timeout_leaves_nothing() {
+    each_custody(|custody| {
+        let dir = tempfile::tempdir().unwrap();
+        let (token, ready) = (token(), dir.path().join("ready"));
+        let ended = run_one(custody, leavers(&token, &ready, "sleep 60").timeout(Duration::from_secs(2)));
+        assert!(matches!(ended.end, End::TimedOut));
+        assert_eq!(lines(&ready), 1, "all were running");
+        assert_gone(&token);
+    });
+}
+
+fn a_cancel_leaves_nothing() {
+    each_custody(|custody| {
+        let dir = tempfile::tempdir().unwrap();
+        let (token, ready) = (token(), dir.path().join("ready"));
+        let mut job = leavers(&token, &ready, "sleep 60");
+        job.limits.grace = Duration::ZERO;
+        let cancel = Cancel::new().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                until("all are running", || lines(&ready) == 1);
+                cancel.trigger();
+            });
+            let ends = run_with(custody, &[job], &cancel);
+            assert!(matches!(ends[0].end, End::Cancelled));
+        });
+        assert_gone(&token);
+    });
+}
+
+fn an_overflow_leaves_nothing() {
+    each_custody(|custody| {
+        let dir = tempfile::tempdir().unwrap();
+        let (token, ready) = (token(), dir.path().join("ready"));
+        let mut job = leavers(&token, &ready, "while :; do echo too much; done");
+        job.limits.stdout.overflow = becket_exec::Overflow::End;
+        let ended = run_one(custody, job);
+        assert!(matches!(ended.end, End::Overflowed(_)));
+        assert_gone(&token);
+    });
+}
+
+fn a_keeper_finds_cleaned_orphans() {
+    let token = token();
+    let script = format!(
+        "(env -i setsid sh -c 'exec <&- >&- 2>&-; sleep {token} & sleep {token}' &)
+         while [ $(pgrep -fxc 'sleep {token}') -lt 2 ]; do sleep 0.01; done; echo ready; sleep 60"
+    );
+    let ended = run_one(&mut keeper(), sh(&script).timeout(Duration::from_secs(1)));
+    assert_eq!(text(&ended.stdout.head), "ready\n");
+    assert_eq!(alive(&token), 0, "gone when the batch is over, not only later");
+}
+
+fn a_keeper_outruns_a_chain() {
+    let (token, dir) = (token(), tempfile::tempdir().unwrap());
+    let (chain, count) = (dir.path().join("chain"), dir.path().join("count"));
+    // Each link starts the next and ends: a new process number every time, never a parent to kill.
+    fs::write(&chain, "echo >>$2; env -i setsid sh $0 $1 $2 & exit 0\n").unwrap();
+    let script = format!("sh {} {token} {}; sleep 60", chain.display(), count.display());
+    let ended = run_one(&mut keeper(), sh(&script).timeout(ms(500)));
+    assert!(matches!(ended.end, End::TimedOut));
+    assert!(lines(&count) > 10, "it was a chain");
+    assert_eq!(alive(&token), 0);
+    let links = lines(&count);
+    std::thread::sleep(ms(100));
+    assert_eq!(lines(&count), links, "and it is broken");
+}
+
+/// A server that a job starts on purpose and leaves running.
+fn server(token: &str) -> String {
+    format!(
+        "setsid sh -c 'sleep {token} & wait' </dev/null >/dev/null 2>&1 &
+         while ! pgrep -fx 'sleep {token}' >/dev/null; do sleep 0.01; done"
+    )
+}
+
+fn a_build_server_stays() {
+    let token = token();
+    each_custody(|custody| {
+        let ended = run_one(custody, sh(&server(&token)));
+        assert!(matches!(ended.end, End::Exited(0)) && !ended.held);
+        assert_eq!(alive(&format!("sleep\0{token}")), 1);
+        // Also when the custody is given up.
+        drop(std::mem::take(custody));
+        std::thread::sleep(ms(100));
+        assert_eq!(alive(&format!("sleep\0{token}")), 1);
+        kill_all(&token);
+    });
+}
+
+fn a_finished_siblings_server_is_spared() {
+    let (kept, gone) = (token(), token());
+    each_custody(|custody| {
+        // The server's child has cleaned its environment: it is spared for being below the server.
+        let finishing = sh(&format!(
+            "setsid sh -c 'env -i sleep {kept} & wait' </dev/null >/dev/null 2>&1 &
+             while ! pgrep -fx 'sleep {kept}' >/dev/null; do sleep 0.01; done"
+        ));
+        let hanging = sh(&format!("{}; sleep 60", server(&gone))).timeout(Duration::from_secs(1));
+        let ends = run_all(custody, &[finishing, hanging]);
+        assert!(matches!(ends[0].end, End::Exited(0)) && matches!(ends[1].end, End::TimedOut));
+        assert_gone(&gone);
+        assert_eq!(alive(&format!("sleep\0{kept}")), 1);
+        kill_all(&kept);
+    });
+}
+
+fn a_server_of_an_earlier_batch_is_spared() {
+    let kept = token();
+    each_custody(|custody| {
+        run_one(custody, sh(&server(&kept)));
+        let ended = run_one(custody, sh("sleep 60").timeout(ms(200)));
+        assert!(matches!(ended.end, End::TimedOut));
+        assert_eq!(alive(&format!("sleep\0{kept}")), 1);
+        kill_all(&kept);
+    });
+}
+
+fn end_everything_ends_finished_jobs_too() {
+    each_custody(|custody| {
+        let token = token();
+        let mut job = sh(&server(&token));
+        job.limits.end_everything = true;
+        let ended = run_one(custody, job);
+        assert!(matches!(ended.end, End::Exited(0)));
+        assert_gone(&token);
+    });
+}
+
+fn a_keeper_kills_in_time_what_ignores_term() {
+    let token = token();
+    let script = format!(
+        "(env -i setsid sh -c 'trap \"\" TERM INT HUP; : {token}; while :; do sleep 0.01; done' &) ; sleep 60"
+    );
+    let mut custody: Custody = keeper();
+    let ended = run_one(&mut custody, sh(&script).timeout(ms(500)));
+    assert!(matches!(ended.end, End::TimedOut) && ended.duration < Duration::from_secs(5));
+    assert_eq!(alive(&token), 0);
+}

@@ -1,0 +1,175 @@
+//! The test for one character, with flags applied.
+
+use crate::ast::{Category, Flags, Member, Set, Unit};
+use crate::chars::{Fold, any_cased, extra_cases, extra_cases_in, is_in, lowered_in, upper};
+
+/// Whether one character fits.
+#[derive(Clone, Debug)]
+pub(crate) enum Test {
+    Any,
+    NotNewline,
+    Is(u32),
+    IsNot(u32),
+    /// The character's lower case is this one.
+    LowerIs(Fold, u32),
+    LowerIsNot(Fold, u32),
+    Class(Box<Class>),
+}
+
+/// Members of a set, ready to be searched.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Class {
+    negated: bool,
+    /// How the character is changed before the search.
+    fold: Option<Fold>,
+    /// Inclusive, in order, apart from each other.
+    ranges: Vec<(u32, u32)>,
+    /// Inclusive ranges in which the upper case may lie as well.
+    upper_ranges: Vec<(u32, u32)>,
+    categories: Vec<(Category, bool)>,
+    unicode: bool,
+}
+
+/// How letters are compared under these flags.
+pub(crate) fn fold(flags: Flags) -> Fold {
+    match flags {
+        _ if !flags.any(Flags::IGNORE_CASE) => Fold::Exact,
+        _ if flags.any(Flags::UNICODE) => Fold::Unicode,
+        _ => Fold::Ascii,
+    }
+}
+
+impl Test {
+    pub(crate) fn new(unit: &Unit, flags: Flags) -> Test {
+        match unit {
+            Unit::Any if flags.any(Flags::DOT_ALL) => Test::Any,
+            Unit::Any => Test::NotNewline,
+            Unit::Literal(c) => Test::literal(*c, flags, false),
+            Unit::NotLiteral(c) => Test::literal(*c, flags, true),
+            Unit::Set(set) => Test::Class(Box::new(Class::new(set, flags))),
+        }
+    }
+
+    fn literal(c: u32, flags: Flags, negated: bool) -> Test {
+        let fold = fold(flags);
+        if !fold.is_cased(c) {
+            return if negated { Test::IsNot(c) } else { Test::Is(c) };
+        }
+        let lower = fold.lower(c);
+        let extra: Vec<u32> = match fold {
+            Fold::Unicode => extra_cases(lower).collect(),
+            _ => Vec::new(),
+        };
+        if extra.is_empty() {
+            return if negated { Test::LowerIsNot(fold, lower) } else { Test::LowerIs(fold, lower) };
+        }
+        let all = extra.into_iter().chain([lower]).map(|c| (c, c)).collect();
+        Test::Class(Box::new(Class { negated, fold: Some(fold), ranges: merged(all), ..Class::default() }))
+    }
+
+    pub(crate) fn fits(&self, c: u32) -> bool {
+        match self {
+            Test::Any => true,
+            Test::NotNewline => c != u32::from('\n'),
+            Test::Is(wanted) => c == *wanted,
+            Test::IsNot(unwanted) => c != *unwanted,
+            Test::LowerIs(fold, wanted) => fold.lower(c) == *wanted,
+            Test::LowerIsNot(fold, unwanted) => fold.lower(c) != *unwanted,
+            Test::Class(class) => class.fits(c),
+        }
+    }
+}
+
+impl Class {
+    fn new(set: &Set, flags: Flags) -> Class {
+        let fold = fold(flags);
+        let mut class =
+            Class { negated: set.negated, unicode: flags.any(Flags::UNICODE), ..Class::default() };
+        let mut cased = false;
+        let mut ranges = Vec::new();
+        for member in &set.members {
+            match *member {
+                Member::Category { kind, negated } => class.categories.push((kind, negated)),
+                Member::Literal(c) if fold == Fold::Exact => ranges.push((c, c)),
+                Member::Range(first, last) if fold == Fold::Exact => ranges.push((first, last)),
+                // Python 3.11 keeps a character beyond U+FFFF as it is, although it lowers the subject's:
+                // `(?i)[\U00010400x]` finds U+10400 in neither case.
+                Member::Literal(c) if c > 0xffff => {
+                    cased = true;
+                    ranges.push((c, c));
+                }
+                Member::Literal(c) => {
+                    cased |= fold.is_cased(c);
+                    push_with_extra(&mut ranges, fold, fold.lower(c));
+                }
+                Member::Range(first, last) => {
+                    cased |= push_folded(&mut ranges, fold, first, last.min(0xffff));
+                    if last > 0xffff {
+                        cased = true;
+                        ranges.push((first, last));
+                        class.upper_ranges.push((first, last));
+                    }
+                }
+            }
+        }
+        class.ranges = merged(ranges);
+        class.upper_ranges = merged(class.upper_ranges);
+        class.fold = cased.then_some(fold);
+        class
+    }
+
+    fn fits(&self, c: u32) -> bool {
+        let c = self.fold.map_or(c, |fold| fold.lower(c));
+        let found = within(&self.ranges, c)
+            || self.categories.iter().any(|&(kind, negated)| is_in(kind, self.unicode, c) != negated)
+            || (!self.upper_ranges.is_empty() && within(&self.upper_ranges, upper(c)));
+        found != self.negated
+    }
+}
+
+fn push_with_extra(ranges: &mut Vec<(u32, u32)>, fold: Fold, lower: u32) {
+    ranges.push((lower, lower));
+    if fold == Fold::Unicode {
+        ranges.extend(extra_cases(lower).map(|c| (c, c)));
+    }
+}
+
+/// Adds the lower case of a range, and says whether any of it has case. The range may be empty.
+fn push_folded(ranges: &mut Vec<(u32, u32)>, fold: Fold, first: u32, last: u32) -> bool {
+    if first > last {
+        return false;
+    }
+    // The capitals stay in, which makes no difference: no lower case is a capital.
+    ranges.push((first, last));
+    if fold == Fold::Unicode {
+        for (_, lower) in lowered_in(first, last) {
+            push_with_extra(ranges, fold, lower);
+        }
+        ranges.extend(extra_cases_in(first, last).map(|(_, c)| (c, c)));
+        return any_cased(first, last);
+    }
+    let mut cased = false;
+    for c in (first..=last.min(0x7f)).filter(|&c| fold.is_cased(c)) {
+        cased = true;
+        push_with_extra(ranges, fold, fold.lower(c));
+    }
+    cased
+}
+
+fn within(ranges: &[(u32, u32)], c: u32) -> bool {
+    let after = ranges.partition_point(|&(_, last)| last < c);
+    ranges.get(after).is_some_and(|&(first, _)| first <= c)
+}
+
+/// Sorts ranges and joins those that touch.
+fn merged(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+    ranges.sort_unstable();
+    let mut result: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+    for (first, last) in ranges {
+        match result.last_mut() {
+            Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
+            _ => result.push((first, last)),
+        }
+    }
+    result
+}

@@ -1,0 +1,223 @@
+//! A person's answers about sources: approve, decline, forget.
+
+use std::sync::Arc;
+
+use becket_core::dialect::{Answer, Dialect, Known, Question, Source, Store, StoreChange};
+use becket_core::journal::{self, Record};
+use becket_core::place::{Found, Place};
+use becket_core::scope::{Mode, Scope};
+use becket_core::text;
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::engine::{Engine, Loaded};
+use crate::files::{self, FileError};
+use crate::home::{self, Home};
+use crate::read;
+
+/// Why an answer was not taken. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// There is no such source.
+    #[error("{path} is no source of hooks for the workspace {workspace}{known}")]
+    NoSource {
+        /// What was asked for.
+        path: String,
+        /// Where it was looked for.
+        workspace: String,
+        /// What there is.
+        known: String,
+    },
+    /// The content is not the one that was shown.
+    #[error("{path} has changed since it was shown: its hash is now {now}; read it again before you answer")]
+    Changed {
+        /// The source.
+        path: String,
+        /// Its hash now.
+        now: String,
+    },
+    /// It always runs.
+    #[error(
+        "{path} is your own file: it needs no approval and cannot be declined; edit or remove it instead"
+    )]
+    NeedsNone {
+        /// The source.
+        path: String,
+    },
+    /// There is no content to approve.
+    #[error("{path} has no content that could be approved")]
+    Nothing {
+        /// The source.
+        path: String,
+    },
+    /// The dialect or its store refuses.
+    #[error("{0}")]
+    Refused(String),
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// An answer that was taken.
+#[derive(Debug)]
+pub struct Answered {
+    /// The source as it stands now.
+    pub source: Source,
+}
+
+impl Loaded {
+    /// The source at a path, as it is listed.
+    pub fn source(&self, path: &str) -> Option<&Source> {
+        self.rules.iter().flat_map(|rules| rules.sources()).find(|source| source.path == path)
+    }
+
+    /// The content of a source that was approved last, if it is known.
+    pub fn approved_content(&self, source: &Source) -> Option<Vec<u8>> {
+        let entry = self.ledger.entry(source.dialect, &source.path)?;
+        self.home.as_ref()?.content(&entry.hash)
+    }
+}
+
+impl Engine {
+    /// The source that an argument names: an absolute path, or one relative to the workspace or to where the process
+    /// stands.
+    ///
+    /// # Errors
+    /// [`AnswerError::NoSource`].
+    pub fn find_source(&self, loaded: &Loaded, named: &str) -> Result<Source, AnswerError> {
+        let candidates = [
+            read::absolute(Utf8Path::new(named), &self.directory),
+            read::absolute(Utf8Path::new(named), &loaded.scope.workspace),
+        ];
+        let found =
+            candidates.iter().find_map(|path| loaded.source(path.as_str())).or_else(|| loaded.source(named));
+        found.cloned().ok_or_else(|| {
+            let paths: Vec<_> = loaded
+                .rules
+                .iter()
+                .flat_map(|rules| rules.sources())
+                .filter(|source| source.needs_approval)
+                .map(|source| format!("\n  {}", text::line(&source.path)))
+                .collect();
+            let known = if paths.is_empty() {
+                "; it has none that needs an answer (is --workspace right?)".to_owned()
+            } else {
+                format!("; those that take an answer are:{}", paths.concat())
+            };
+            AnswerError::NoSource {
+                path: text::line(named).into_owned(),
+                workspace: text::line(loaded.scope.workspace.as_str()).into_owned(),
+                known,
+            }
+        })
+    }
+
+    /// Records a person's answer about the source at `path`, if its content still has the hash that was shown.
+    ///
+    /// The content goes into Becket's ledger first, then the answer into the dialect's store: that is the commit.
+    ///
+    /// # Errors
+    /// Nothing was changed, with the reason.
+    pub fn answer(
+        &self,
+        workspace: Utf8PathBuf,
+        path: &str,
+        answer: Answer,
+        shown: Option<&str>,
+    ) -> Result<Answered, AnswerError> {
+        let scope = self.scope(workspace.clone(), Mode::Build);
+        let home = Home::open(&scope)?;
+        let _one_at_a_time = home.lock_answers()?;
+        let loaded = self.load(workspace.clone());
+        let source = self.find_source(&loaded, path)?;
+        check(&source, answer, shown)?;
+        let dialect = self.dialect(&source)?;
+        let mut ledger = home.ledger()?;
+        let hash = source.hash.clone().unwrap_or_default();
+        if answer == Answer::Approve {
+            home.keep_content(&source.content)?;
+        }
+        ledger.record(source.dialect, &source.path, answer, &hash, home::now());
+        let store = OpenStore::open(dialect, &loaded.scope, &source)?;
+        let question = Question {
+            scope: &loaded.scope,
+            known: Known { ledger: &loaded.ledger, kept: None },
+            source: &source,
+            answer,
+            now: home::now(),
+        };
+        let change = dialect.decide(&question, store.before.as_deref()).map_err(AnswerError::Refused)?;
+        home.write_ledger(&ledger)?;
+        match change {
+            StoreChange::Keep => {}
+            StoreChange::Write(bytes) => files::replace(&store.path, &bytes)?,
+            StoreChange::Remove => files::remove(&store.path)?,
+        }
+        drop(store);
+        let what = journal::What::Answered {
+            dialect: source.dialect,
+            path: source.path.clone(),
+            answer,
+            hash: source.hash.clone(),
+        };
+        drop(home.journal(&[Record { v: journal::VERSION, at: home::now(), what }]));
+        let after = self.load(workspace);
+        let source = after.source(&source.path).cloned().unwrap_or(source);
+        Ok(Answered { source })
+    }
+
+    fn dialect(&self, source: &Source) -> Result<&'static dyn Dialect, AnswerError> {
+        let found = self.dialects.iter().copied().find(|dialect| dialect.name() == source.dialect);
+        found.ok_or_else(|| AnswerError::Refused(format!("the dialect {} is switched off", source.dialect)))
+    }
+}
+
+fn check(source: &Source, answer: Answer, shown: Option<&str>) -> Result<(), AnswerError> {
+    let path = text::line(&source.path).into_owned();
+    if !source.needs_approval {
+        return Err(AnswerError::NeedsNone { path });
+    }
+    match (&source.hash, shown) {
+        (None, _) if answer == Answer::Approve => return Err(AnswerError::Nothing { path }),
+        (Some(now), Some(shown)) if !now.eq_ignore_ascii_case(shown) => {
+            return Err(AnswerError::Changed { path, now: now.clone() });
+        }
+        (None, Some(_)) if answer != Answer::Forget => {
+            return Err(AnswerError::Changed { path, now: "that of no file".to_owned() });
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A dialect's store, locked, with the content it has meanwhile.
+struct OpenStore {
+    path: Utf8PathBuf,
+    before: Option<Arc<[u8]>>,
+    _locked: Option<files::Locked>,
+}
+
+impl OpenStore {
+    fn open(dialect: &dyn Dialect, scope: &Scope, source: &Source) -> Result<Self, FileError> {
+        let Store { path, lock, limit } = dialect.store(scope, source);
+        if scope.is_planted(&path) {
+            let why = "it lies inside the workspace, so no approval in it would be believed";
+            return Err(FileError::new(&path, why));
+        }
+        if let Some(folder) = path.parent()
+            && !read::exists(folder)
+        {
+            files::create_directory(folder)?;
+        }
+        let locked = lock.as_deref().map(files::locked).transpose()?;
+        let before = match read::read(&Place::file(path.clone(), limit)) {
+            Found::Missing => None,
+            Found::File(file) => match file.unsafe_store {
+                Some(why) => return Err(FileError::new(&path, format!("{why}: it is left as it is"))),
+                None => Some(file.bytes),
+            },
+            Found::Refused(refusal) => return Err(FileError::new(&path, refusal)),
+            Found::Folder { .. } => return Err(FileError::new(&path, "it is a folder")),
+        };
+        Ok(Self { path, before, _locked: locked })
+    }
+}

@@ -1,0 +1,284 @@
+//! The rim around the pure core: it reads what dialects ask for, runs what they want run, remembers and records.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Instant;
+
+use becket_core::dialect::{self, Dialect, Known, Name, Notice, Problem, Rules, Said};
+use becket_core::event::Event;
+use becket_core::journal::{self, Record};
+use becket_core::ledger::Ledger;
+use becket_core::merge::{self, Voice};
+use becket_core::outcome::{Decision, Outcome};
+use becket_core::scope::{Mode, Scope};
+use becket_core::session::Facts;
+use becket_exec::{Cancel, Pool};
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::home::{self, Home};
+use crate::nested;
+use crate::read;
+use crate::runs::Runs;
+use crate::session::{Memory, Session};
+use crate::settings::{self, SettingsError};
+use crate::workspace;
+
+/// Who is the parent of hooks: what is guaranteed when one is cut short or this process dies.
+#[derive(Debug, Default)]
+pub enum Custodian {
+    /// This process; only process groups are ended. Cheapest.
+    #[default]
+    Group,
+    /// A process forked for each event that runs anything: nothing survives. Only in a program with one thread.
+    Fork,
+    /// A process of a pool, for programs with threads: nothing survives.
+    Pool(Pool),
+}
+
+/// How an engine is opened.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The settings file; `None` for the user's own.
+    pub config: Option<Utf8PathBuf>,
+    /// Only these dialects; empty for all that are not switched off.
+    pub dialects: Vec<Name>,
+    /// The environment: homes are told from it, and hooks inherit from it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// ShadowCode's profile, before what the environment says.
+    pub profile: Option<Utf8PathBuf>,
+    /// Where the process stands; paths are relative to it.
+    pub directory: Utf8PathBuf,
+    /// Who is the parent of hooks.
+    pub custodian: Custodian,
+    /// Whether sessions and the journal are written. Without, each engine remembers by itself: for trying things.
+    pub forgetful: bool,
+}
+
+/// One event to be fired.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// The workspace, if the caller decides it.
+    pub workspace: Option<&'a Utf8Path>,
+    /// Which work the agent is at, if the caller decides it.
+    pub mode: Option<Mode>,
+    /// When the host's patience ends.
+    pub deadline: Option<Instant>,
+    /// Ends all runs.
+    pub cancel: &'a Cancel,
+}
+
+/// The engine: settings and homes of one user, ready to fire events.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) settings: settings::Loaded,
+    pub(crate) dialects: Vec<&'static dyn Dialect>,
+    pub(crate) environment: Arc<[(OsString, OsString)]>,
+    pub(crate) directory: Utf8PathBuf,
+    custodian: Custodian,
+    /// Sessions of a forgetful engine.
+    memory: Option<Memory>,
+}
+
+/// All dialects' rules for one scope.
+pub struct Loaded {
+    /// What stands around them.
+    pub scope: Scope,
+    /// In the order in which they are asked.
+    pub rules: Vec<Box<dyn Rules>>,
+    /// What is wrong outside definitions: settings, the home.
+    pub problems: Vec<Problem>,
+    pub(crate) ledger: Ledger,
+    pub(crate) home: Option<Home>,
+    messages: Vec<String>,
+}
+
+impl Engine {
+    /// Reads settings and homes.
+    ///
+    /// # Errors
+    /// A settings file that was named explicitly and cannot be used.
+    pub fn open(options: Options) -> Result<Self, SettingsError> {
+        let mut settings = settings::load(options.config.as_deref(), &options.environment)?;
+        if let Some(profile) = options.profile {
+            settings.homes.shadowcode_profile = Some(read::absolute(&profile, &options.directory));
+        }
+        // Homes that were set relative are so to where the process stands.
+        let homes = &mut settings.homes;
+        let profile = homes.shadowcode_profile.as_mut();
+        for home in [Some(&mut homes.albedo), Some(&mut homes.becket), profile].into_iter().flatten() {
+            if !home.as_str().is_empty() && homes.home.is_absolute() {
+                *home = read::absolute(home, &options.directory);
+            }
+        }
+        let wanted = |name: Name| options.dialects.is_empty() || options.dialects.contains(&name);
+        let is_on = |name: Name| wanted(name) && !settings.settings.off.contains(&name);
+        let dialects = dialect::ALL.iter().copied().filter(|dialect| is_on(dialect.name())).collect();
+        Ok(Self {
+            settings,
+            dialects,
+            environment: options.environment.into(),
+            directory: options.directory,
+            custodian: options.custodian,
+            memory: options.forgetful.then(Default::default),
+        })
+    }
+
+    /// Every setting in force, and what is wrong with their file.
+    pub fn settings(&self) -> &settings::Loaded {
+        &self.settings
+    }
+
+    pub(crate) fn custodian(&self) -> &Custodian {
+        &self.custodian
+    }
+
+    pub(crate) fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
+    }
+
+    pub(crate) fn scope(&self, workspace: Utf8PathBuf, mode: Mode) -> Scope {
+        let real_workspace = workspace.canonicalize_utf8().unwrap_or_else(|_| workspace.clone());
+        Scope {
+            workspace,
+            real_workspace,
+            homes: self.settings.homes.clone(),
+            settings: self.settings.settings.clone(),
+            environment: Arc::clone(&self.environment),
+            mode,
+        }
+    }
+
+    /// The workspace of whoever asks without an event: as named, else found from where the process stands.
+    pub fn workspace(&self, named: Option<&Utf8Path>) -> Utf8PathBuf {
+        match named {
+            Some(named) => read::absolute(named, &self.directory),
+            None => self.find_workspace(&self.directory),
+        }
+    }
+
+    pub(crate) fn find_workspace(&self, start: &Utf8Path) -> Utf8PathBuf {
+        workspace::find(start, &self.scope(start.to_owned(), Mode::Build), &self.dialects)
+    }
+
+    /// Reads and judges everything that is defined for a workspace, as a new session would.
+    pub fn load(&self, workspace: Utf8PathBuf) -> Loaded {
+        self.load_with(self.scope(workspace, Mode::Build), &Facts::default())
+    }
+
+    fn load_with(&self, scope: Scope, facts: &Facts) -> Loaded {
+        let mut messages = Vec::new();
+        let mut problems = self.settings.problems.clone();
+        let home = Home::open(&scope).inspect_err(|error| messages.push(home::unusable(error))).ok();
+        let ledger = home.as_ref().map(Home::ledger).transpose().unwrap_or_else(|error| {
+            messages.push(home::unusable(&error));
+            None
+        });
+        let ledger = ledger.unwrap_or_default();
+        for message in &messages {
+            let path = scope.homes.becket.to_string();
+            problems.push(Problem { path, line: None, column: None, message: message.clone() });
+        }
+        let rules = self
+            .dialects
+            .iter()
+            .map(|dialect| {
+                let found: Vec<_> = dialect.places(&scope).iter().map(read::read).collect();
+                let kept = facts.kept.get(&dialect.name());
+                dialect.load(&scope, &found, &Known { ledger: &ledger, kept })
+            })
+            .collect();
+        Loaded { scope, rules, problems, ledger, home, messages }
+    }
+
+    /// Fires one event: loads, runs what applies, remembers, records, and says what the agent must do.
+    pub fn fire(&self, request: &Request<'_>) -> Outcome {
+        let began = Instant::now();
+        let event = request.event;
+        if nested::is_inside_a_hook(&self.environment) {
+            let mut outcome = Outcome::nothing(event.name);
+            outcome.messages.push("becket: fired inside a hook, so no hooks run".to_owned());
+            return outcome;
+        }
+        let session = Session::of(self, request);
+        let scope = self.scope(session.workspace.clone(), request.mode.unwrap_or_else(|| mode_of(event)));
+        let loaded = self.load_with(scope, &session.facts);
+        self.fire_loaded(request, &loaded, session, began)
+    }
+
+    fn fire_loaded(
+        &self,
+        request: &Request<'_>,
+        loaded: &Loaded,
+        session: Session<'_>,
+        began: Instant,
+    ) -> Outcome {
+        let event = request.event;
+        let rules: Vec<&dyn Rules> =
+            loaded.rules.iter().map(AsRef::as_ref).filter(|rules| rules.listens(event)).collect();
+        let mut records = Vec::new();
+        let mut voices = if rules.is_empty() {
+            Vec::new()
+        } else {
+            let mut runs = Runs::new(self, request, loaded, began);
+            let voices = merge::hear(event, &rules, &loaded.scope, &session.facts, &mut |rules, batch| {
+                runs.run(rules, batch)
+            });
+            records = runs.finish();
+            voices
+        };
+        self.add_own_voice(&mut voices, loaded);
+        let mut messages = loaded.messages.clone();
+        messages.extend(session.settle(event, &mut voices, loaded.scope.settings.stop_limit));
+        let mut outcome = merge::outcome(event.name, voices);
+        outcome.messages.extend(messages);
+        self.record(event, loaded, &outcome, records);
+        outcome
+    }
+
+    /// What Becket itself has to say: what is wrong with its settings.
+    fn add_own_voice(&self, voices: &mut Vec<Voice>, loaded: &Loaded) {
+        let problems = &self.settings.problems;
+        if problems.is_empty() {
+            return;
+        }
+        let notices = problems.iter().map(|problem| Notice {
+            key: format!("becket settings {problem}"),
+            text: format!("becket: {problem}"),
+        });
+        let said = Said { notices: notices.collect(), ..Said::default() };
+        // A voice needs a dialect's name; a message that says nothing else belongs to none of them.
+        let dialect = loaded.rules.first().map_or(Name::Albedo, |rules| rules.dialect());
+        voices.push(Voice { dialect, said });
+    }
+
+    fn record(&self, event: &Event, loaded: &Loaded, outcome: &Outcome, mut records: Vec<Record>) {
+        let is_silent = outcome.runs.is_empty() && outcome.decision == Decision::Allow;
+        let (Some(home), true, None) = (&loaded.home, self.settings.journal, &self.memory) else { return };
+        if is_silent && records.is_empty() {
+            return;
+        }
+        records.push(Record {
+            v: journal::VERSION,
+            at: home::now(),
+            what: journal::What::Fired {
+                session: event.session_id.clone(),
+                workspace: loaded.scope.workspace.clone(),
+                tool: event.tool.as_ref().map(|tool| tool.name.clone()),
+                outcome: Box::new(outcome.clone()),
+            },
+        });
+        // A record that cannot be kept changes no verdict.
+        drop(home.journal(&records));
+    }
+}
+
+/// ShadowCode's mode, told from the host's permission mode.
+fn mode_of(event: &Event) -> Mode {
+    match event.text("permission_mode") {
+        Some("plan") => Mode::Plan,
+        Some("review") => Mode::Review,
+        _ => Mode::Build,
+    }
+}

@@ -1,0 +1,127 @@
+//! Locks and replacements of Becket's own files and of the dialects' stores.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// How long a lock that somebody else holds is waited for.
+pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// Between two tries to take a lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// An error on a file, with the file.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct FileError {
+    /// The file, escaped where it must be.
+    pub path: String,
+    /// What went wrong.
+    pub message: String,
+}
+
+impl FileError {
+    /// What went wrong with `path`.
+    #[expect(clippy::needless_pass_by_value, reason = "errors are made on the spot and given away")]
+    pub fn new(path: &Utf8Path, message: impl ToString) -> Self {
+        Self { path: becket_core::text::line(path.as_str()).into_owned(), message: message.to_string() }
+    }
+}
+
+/// Creates a directory and those above it, readable by nobody else.
+pub(crate) fn create_directory(path: &Utf8Path) -> Result<(), FileError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(path).map_err(|error| FileError::new(path, error))
+}
+
+/// Takes an exclusive lock, waiting at most [`LOCK_WAIT`].
+pub(crate) fn lock(file: &File, path: &Utf8Path) -> Result<(), FileError> {
+    let until = Instant::now() + LOCK_WAIT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another process has held its lock for {} s", LOCK_WAIT.as_secs());
+                return Err(FileError::new(path, message));
+            }
+            Err(TryLockError::Error(error)) if is_lockless(&error) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(FileError::new(path, error)),
+        }
+    }
+}
+
+/// Some file systems have no locks; going on without one is better than not at all.
+fn is_lockless(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    Errno::from_io_error(error).is_some_and(|errno| matches!(errno, Errno::NOLCK | Errno::OPNOTSUPP))
+}
+
+/// A lock file, held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    _file: File,
+}
+
+/// Takes the lock that `path` stands for, creating the file (mode 0600) where it is missing.
+pub(crate) fn locked(path: &Utf8Path) -> Result<Locked, FileError> {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| FileError::new(path, error))?;
+    lock(&file, path)?;
+    Ok(Locked { _file: file })
+}
+
+/// A file that is appended to under its own lock, and still stands under its name.
+pub(crate) fn open_appended(path: &Utf8Path) -> Result<File, FileError> {
+    loop {
+        let file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|error| FileError::new(path, error))?;
+        lock(&file, path)?;
+        // Whoever held the lock may have put another file in its place.
+        let here = file.metadata().map_err(|error| FileError::new(path, error))?;
+        match fs::metadata(path) {
+            Ok(there) if (there.dev(), there.ino()) == (here.dev(), here.ino()) => return Ok(file),
+            _ => {}
+        }
+    }
+}
+
+/// Replaces a file's content as one step: whoever reads it sees the old or the new. Links are followed, so that a
+/// linked file stays linked. The new file has mode 0600.
+pub(crate) fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<(), FileError> {
+    let target = match fs::canonicalize(path) {
+        Ok(target) => Utf8PathBuf::from_path_buf(target)
+            .map_err(|_| FileError::new(path, "it is a link to a path that is not UTF-8"))?,
+        Err(_) => path.to_owned(),
+    };
+    let folder = target.parent().unwrap_or_else(|| Utf8Path::new("/"));
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".becket-").tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;
+        file.as_file().sync_all()?;
+        file.persist(&target).map_err(|error| error.error)?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(|error| FileError::new(path, error))
+}
+
+/// Removes a file; one that is gone already is as good.
+pub(crate) fn remove(path: &Utf8Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FileError::new(path, error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,249 @@
+//! `BECKET_HOME`: where ledger, sessions and journal live. It is believed only if nobody else could have written it.
+
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::time::{Duration, SystemTime};
+
+use becket_core::dialect::Timestamp;
+use becket_core::hash;
+use becket_core::journal::Record;
+use becket_core::ledger::Ledger;
+use becket_core::place::{Found, Place};
+use becket_core::scope::Scope;
+use becket_core::session::{self, Fact, Facts};
+use becket_core::text;
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::files::{self, FileError, Locked};
+use crate::read;
+
+/// Largest ledger that is read, in bytes.
+const LEDGER_LIMIT: u64 = 8 << 20;
+
+/// A session's file is added up into one line once it is larger, in bytes.
+const SESSION_COMPACT: u64 = 64 << 10;
+
+/// Largest file of a session that is read, in bytes.
+const SESSION_LIMIT: u64 = 16 << 20;
+
+/// A session's file is removed this long after its last event.
+const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// So many files are looked at for their age when a session begins.
+const AGED_AT_ONCE: usize = 64;
+
+/// A journal is put aside once it is larger, in bytes.
+const JOURNAL_LIMIT: u64 = 16 << 20;
+
+/// So many journals that were put aside are kept.
+const JOURNALS: usize = 4;
+
+/// Becket's own directory, found safe.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    path: Utf8PathBuf,
+}
+
+impl Home {
+    /// The home of a scope, created where it is missing.
+    ///
+    /// # Errors
+    /// It cannot be created, or somebody else could write it.
+    pub(crate) fn open(scope: &Scope) -> Result<Self, FileError> {
+        let path = &scope.homes.becket;
+        if !path.is_absolute() {
+            return Err(FileError::new(path, "it is not an absolute path; set HOME or BECKET_HOME to one"));
+        }
+        if scope.is_planted(path) {
+            return Err(FileError::new(path, "it lies inside the workspace, so nothing in it is believed"));
+        }
+        if !read::exists(path) {
+            files::create_directory(path)?;
+        }
+        let stat = rustix::fs::stat(path.as_std_path()).map_err(|errno| FileError::new(path, errno))?;
+        if let Some(why) = read::distrust(&stat) {
+            return Err(FileError::new(path, format!("{why}, so nothing in it is believed")));
+        }
+        Ok(Self { path: path.clone() })
+    }
+
+    fn folder(&self, name: &str) -> Result<Utf8PathBuf, FileError> {
+        let folder = self.path.join(name);
+        if !read::exists(&folder) {
+            files::create_directory(&folder)?;
+        }
+        Ok(folder)
+    }
+
+    /// The ledger as it stands. A missing one is empty.
+    pub(crate) fn ledger(&self) -> Result<Ledger, FileError> {
+        let path = self.path.join("ledger.json");
+        match read::read(&Place::file(path.clone(), LEDGER_LIMIT)) {
+            Found::Missing => Ok(Ledger::default()),
+            Found::File(file) => {
+                if let Some(why) = file.unsafe_store {
+                    return Err(FileError::new(&path, format!("{why}, so nothing in it is believed")));
+                }
+                Ledger::parse(&file.bytes).map_err(|why| FileError::new(&path, why))
+            }
+            Found::Refused(refusal) => Err(FileError::new(&path, refusal)),
+            Found::Folder { .. } => Err(FileError::new(&path, "it is a folder")),
+        }
+    }
+
+    /// The lock under which answers are given: one at a time.
+    pub(crate) fn lock_answers(&self) -> Result<Locked, FileError> {
+        files::locked(&self.path.join("ledger.lock"))
+    }
+
+    pub(crate) fn write_ledger(&self, ledger: &Ledger) -> Result<(), FileError> {
+        files::replace(&self.path.join("ledger.json"), &ledger.to_bytes())
+    }
+
+    /// Keeps approved content under its hash, so that a later change can be shown as one.
+    pub(crate) fn keep_content(&self, bytes: &[u8]) -> Result<(), FileError> {
+        let path = self.folder("contents")?.join(hash::of(bytes));
+        if read::exists(&path) { Ok(()) } else { files::replace(&path, bytes) }
+    }
+
+    /// Content that was approved once.
+    pub(crate) fn content(&self, content_hash: &str) -> Option<Vec<u8>> {
+        if !hash::is_hash(content_hash) {
+            return None;
+        }
+        let bytes = fs::read(self.path.join("contents").join(content_hash)).ok()?;
+        (hash::of(&bytes) == content_hash).then_some(bytes)
+    }
+
+    fn session_file(&self, key: &str) -> Result<Utf8PathBuf, FileError> {
+        Ok(self.folder("sessions")?.join(format!("{}.jsonl", hash::of(key.as_bytes()))))
+    }
+
+    /// What is known of a session, and whether a newer Becket wrote into it.
+    pub(crate) fn session(&self, key: &str) -> Result<(Facts, usize), FileError> {
+        let path = self.session_file(key)?;
+        match read::read(&Place::file(path.clone(), SESSION_LIMIT)) {
+            Found::Missing => Ok((Facts { remembered: true, ..Facts::default() }, 0)),
+            Found::File(file) => Ok(Facts::read(&String::from_utf8_lossy(&file.bytes))),
+            // Others append to it all the time; under the lock it stands still.
+            Found::Refused(becket_core::place::Refusal::Changing) => {
+                let mut facts = Facts::default();
+                self.add_facts(key, |now| {
+                    facts = now.clone();
+                    Vec::new()
+                })?;
+                Ok((facts, 0))
+            }
+            Found::Refused(refusal) => Err(FileError::new(&path, refusal)),
+            Found::Folder { .. } => Err(FileError::new(&path, "it is a folder")),
+        }
+    }
+
+    /// Adds facts to a session. `decide` sees the facts as they stand, and nobody changes them until what it answers
+    /// is stored. No hook runs meanwhile.
+    pub(crate) fn add_facts(
+        &self,
+        key: &str,
+        decide: impl FnOnce(&Facts) -> Vec<Fact>,
+    ) -> Result<(), FileError> {
+        let path = self.session_file(key)?;
+        let io = |error: std::io::Error| FileError::new(&path, error);
+        let mut file = files::open_appended(&path)?;
+        let mut text = Vec::new();
+        (&mut file).take(SESSION_LIMIT).read_to_end(&mut text).map_err(io)?;
+        let text = String::from_utf8_lossy(&text);
+        let (mut facts, _) = Facts::read(&text);
+        let is_new = text.is_empty();
+        let new = decide(&facts);
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut lines = String::new();
+        if !text.is_empty() && !text.ends_with('\n') {
+            // A kill tore the last line: it is closed, and stays unread.
+            lines.push('\n');
+        }
+        for fact in new {
+            lines.push_str(&session::line(&fact));
+            facts.add(fact);
+        }
+        if text.len() as u64 + lines.len() as u64 > SESSION_COMPACT {
+            let sum = session::line(&Fact::Sum(Box::new(facts)));
+            if (sum.len() as u64) < text.len() as u64 {
+                return files::replace(&path, sum.as_bytes());
+            }
+        }
+        file.seek(SeekFrom::End(0)).map_err(io)?;
+        file.write_all(lines.as_bytes()).map_err(io)?;
+        if is_new {
+            self.forget_old_sessions();
+        }
+        Ok(())
+    }
+
+    /// Removes some files of sessions that had no event for long. What cannot be removed is left.
+    fn forget_old_sessions(&self) {
+        let Ok(entries) = fs::read_dir(self.path.join("sessions")) else { return };
+        for entry in entries.flatten().take(AGED_AT_ONCE) {
+            let age =
+                entry.metadata().and_then(|data| data.modified()).map(|at| at.elapsed().unwrap_or_default());
+            if age.is_ok_and(|age| age > SESSION_AGE) {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+    }
+
+    /// Adds records to the journal, in one piece.
+    pub(crate) fn journal(&self, records: &[Record]) -> Result<(), FileError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let path = self.path.join("journal.jsonl");
+        let mut file = files::open_appended(&path)?;
+        let size = file.metadata().map_err(|error| FileError::new(&path, error))?.len();
+        if size > JOURNAL_LIMIT {
+            self.put_journal_aside(&path)?;
+            file = files::open_appended(&path)?;
+        }
+        let mut lines: String = records.iter().map(Record::line).collect();
+        if size > 0 && !ends_a_line(&mut file, size) {
+            lines.insert(0, '\n');
+        }
+        file.write_all(lines.as_bytes()).map_err(|error| FileError::new(&path, error))
+    }
+
+    fn put_journal_aside(&self, path: &Utf8Path) -> Result<(), FileError> {
+        let numbered = |number: usize| self.path.join(format!("journal.{number}.jsonl"));
+        for number in (1..JOURNALS).rev() {
+            drop(fs::rename(numbered(number), numbered(number + 1)));
+        }
+        fs::rename(path, numbered(1)).map_err(|error| FileError::new(path, error))
+    }
+
+    /// A file that marks a living run: locked while hooks of this process run.
+    pub(crate) fn run_mark(&self, name: &str) -> Result<(Utf8PathBuf, fs::File), FileError> {
+        let path = self.folder("runs")?.join(name);
+        let file = files::open_appended(&path)?;
+        Ok((path, file))
+    }
+}
+
+fn ends_a_line(file: &mut fs::File, size: u64) -> bool {
+    let mut last = [0];
+    let read = file.seek(SeekFrom::Start(size - 1)).and_then(|_| file.read_exact(&mut last));
+    read.is_ok() && last == *b"\n"
+}
+
+/// Now, in milliseconds since 1970.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// What a person is told when the home cannot be used.
+pub(crate) fn unusable(error: &FileError) -> String {
+    format!(
+        "becket: nothing is remembered, and no approval kept by Becket counts: {}",
+        text::line(&error.to_string())
+    )
+}

@@ -1,0 +1,258 @@
+//! Reading what a dialect asks for: without following what must not be followed, without blocking on what is not a
+//! file, and only once, so that what is hashed is what is parsed and what runs.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use becket_core::place::{self, Entry, Found, Links, Place, Refusal, What};
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2};
+use rustix::io::Errno;
+
+/// How often a file that changes while it is read is read again.
+const TRIES: usize = 3;
+
+/// Most names of a folder that are looked at.
+const MOST_NAMES: usize = 100_000;
+
+/// What is at a place.
+pub(crate) fn read(place: &Place) -> Found {
+    match place.what {
+        What::File => settle(file(place, &place.path)),
+        What::Folder { endings, most } => settle(folder(place, endings, most)),
+    }
+}
+
+fn settle(result: Result<Found, Refusal>) -> Found {
+    result.unwrap_or_else(Found::Refused)
+}
+
+/// `None` where nothing is there.
+fn opened(place: &Place, path: &Utf8Path, flags: OFlags) -> Result<Option<OwnedFd>, Refusal> {
+    // Without NONBLOCK opening a FIFO would wait for a writer.
+    let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = match &place.links {
+        Links::Follow => open(path.as_std_path(), flags, Mode::empty()),
+        Links::Refuse { below } => confined(below, path, flags, ResolveFlags::NO_SYMLINKS),
+        Links::Beneath { root } => confined(root, path, flags, ResolveFlags::empty()),
+    };
+    match (opened, &place.links) {
+        (Ok(fd), _) => Ok(Some(fd)),
+        (Err(Errno::NOENT), _) | (Err(Errno::NOTDIR), Links::Follow | Links::Beneath { .. }) => Ok(None),
+        // Something that is no directory stands where one must be: a link's stand-in, or a link itself.
+        (Err(Errno::LOOP | Errno::NOTDIR), Links::Refuse { .. }) => Err(Refusal::Link),
+        (Err(Errno::XDEV), _) => Err(Refusal::Escapes),
+        (Err(Errno::NXIO), _) => Err(Refusal::NotRegular),
+        (Err(errno), _) => Err(Refusal::Io(errno.to_string())),
+    }
+}
+
+fn confined(root: &Utf8Path, path: &Utf8Path, flags: OFlags, links: ResolveFlags) -> Result<OwnedFd, Errno> {
+    let inside = path.strip_prefix(root).map_err(|_| Errno::XDEV)?;
+    let root = open(root.as_std_path(), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
+    // The kernel gives EAGAIN when the tree moved under a lookup that must not leave it.
+    loop {
+        match openat2(&root, inside.as_std_path(), flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+fn file(place: &Place, path: &Utf8Path) -> Result<Found, Refusal> {
+    for _ in 0..TRIES {
+        let Some(fd) = opened(place, path, OFlags::RDONLY)? else { return Ok(Found::Missing) };
+        if let Some(file) = read_once(fd, place.limit)? {
+            return Ok(Found::File(file));
+        }
+    }
+    Err(Refusal::Changing)
+}
+
+/// The file's bytes; `None` if it changed meanwhile.
+fn read_once(fd: OwnedFd, limit: u64) -> Result<Option<place::File>, Refusal> {
+    let io = |error: &dyn std::fmt::Display| Refusal::Io(error.to_string());
+    let before = fstat(&fd).map_err(|error| io(&error))?;
+    if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
+        return Err(Refusal::NotRegular);
+    }
+    let mut file = File::from(fd);
+    let size = u64::try_from(before.st_size).unwrap_or(0).min(limit);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    (&mut file).take(limit + 1).read_to_end(&mut bytes).map_err(|error| io(&error))?;
+    if bytes.len() as u64 > limit {
+        return Err(Refusal::TooLarge(limit));
+    }
+    let after = fstat(file.as_fd()).map_err(|error| io(&error))?;
+    if changed(&before, &after) || bytes.len() as u64 != u64::try_from(after.st_size).unwrap_or(0) {
+        return Ok(None);
+    }
+    Ok(Some(place::File {
+        bytes: Arc::from(bytes),
+        modified_ms: after
+            .st_mtime
+            .saturating_mul(1000)
+            .saturating_add(after.st_mtime_nsec.cast_signed() / 1_000_000),
+        unsafe_store: distrust(&after),
+    }))
+}
+
+fn changed(before: &Stat, after: &Stat) -> bool {
+    let print =
+        |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec);
+    print(before) != print(after)
+}
+
+/// Why a file must not be believed as a store of approvals.
+pub(crate) fn distrust(stat: &Stat) -> Option<String> {
+    let user = rustix::process::geteuid().as_raw();
+    if stat.st_uid != user && stat.st_uid != 0 {
+        return Some(format!("it belongs to user {}, not to you", stat.st_uid));
+    }
+    (stat.st_mode & 0o022 != 0).then(|| "others may write it".to_owned())
+}
+
+fn folder(place: &Place, endings: &[&str], most: usize) -> Result<Found, Refusal> {
+    let Some(fd) = opened(place, &place.path, OFlags::RDONLY | OFlags::DIRECTORY)? else {
+        return Ok(Found::Missing);
+    };
+    let mut names = Vec::new();
+    let mut more = false;
+    for entry in Dir::new(fd).map_err(|errno| Refusal::Io(errno.to_string()))? {
+        let entry = entry.map_err(|errno| Refusal::Io(errno.to_string()))?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        if names.len() == MOST_NAMES {
+            more = true;
+            break;
+        }
+        names.push(name.to_vec());
+    }
+    names.sort();
+    let mut taken = (0, 0);
+    let mut entries = Vec::new();
+    for name in names {
+        let utf8 = String::from_utf8(name);
+        let wanted = utf8.as_ref().is_ok_and(|name| endings.iter().any(|ending| name.ends_with(ending)));
+        let count = if wanted { &mut taken.0 } else { &mut taken.1 };
+        if *count == most {
+            more |= wanted;
+            continue;
+        }
+        *count += 1;
+        let name = utf8.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let found = wanted.then(|| settle(file(place, &place.path.join(&name))));
+        entries.push(Entry { name, found });
+    }
+    Ok(Found::Folder { entries, more })
+}
+
+/// Whether anything is at a path, links followed.
+pub(crate) fn exists(path: &Utf8Path) -> bool {
+    rustix::fs::accessat(CWD, path.as_std_path(), rustix::fs::Access::EXISTS, rustix::fs::AtFlags::empty())
+        .is_ok()
+}
+
+/// A path made absolute without touching links: `.` and `..` are taken out by name.
+pub fn absolute(path: &Utf8Path, current: &Utf8Path) -> Utf8PathBuf {
+    use camino::Utf8Component;
+    let mut whole = Utf8PathBuf::new();
+    for component in current.join(path).components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir => {
+                whole.pop();
+            }
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn temporary() -> (tempfile::TempDir, Utf8PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = Utf8PathBuf::from_path_buf(directory.path().to_owned()).unwrap();
+        (directory, path)
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_without_blocking() {
+        let (_keep, root) = temporary();
+        fs::create_dir(root.join("directory")).unwrap();
+        rustix::fs::mknodat(CWD, root.join("fifo").as_std_path(), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        fs::write(root.join("large"), "123").unwrap();
+        fs::write(root.join("file"), "12").unwrap();
+        let of = |name: &str| read(&Place::file(root.join(name), 2));
+        assert_eq!(of("none"), Found::Missing);
+        assert_eq!(of("directory"), Found::Refused(Refusal::NotRegular));
+        assert_eq!(of("fifo"), Found::Refused(Refusal::NotRegular));
+        assert_eq!(of("large"), Found::Refused(Refusal::TooLarge(2)));
+        assert_eq!(of("file").file().unwrap().bytes.as_ref(), b"12");
+        assert_eq!(of("file/below"), Found::Missing);
+    }
+
+    #[test]
+    fn links_are_followed_only_where_they_may() {
+        let (_keep, root) = temporary();
+        fs::create_dir(root.join("in")).unwrap();
+        fs::write(root.join("in/file"), "x").unwrap();
+        fs::write(root.join("out"), "x").unwrap();
+        symlink("file", root.join("in/inner")).unwrap();
+        symlink("../out", root.join("in/outer")).unwrap();
+        symlink(root.join("in"), root.join("linked")).unwrap();
+        let of = |path: &str, links: Links| read(&Place { links, ..Place::file(root.join(path), 9) });
+        let beneath = || Links::Beneath { root: root.join("in") };
+        assert!(of("in/inner", beneath()).file().is_some());
+        assert_eq!(of("in/outer", beneath()), Found::Refused(Refusal::Escapes));
+        let refuse = || Links::Refuse { below: root.clone() };
+        assert!(of("in/file", refuse()).file().is_some());
+        assert_eq!(of("in/inner", refuse()), Found::Refused(Refusal::Link));
+        assert_eq!(of("linked/file", refuse()), Found::Refused(Refusal::Link));
+        assert_eq!(of("out/file", refuse()), Found::Refused(Refusal::Link));
+        assert!(of("in/outer", Links::Follow).file().is_some());
+    }
+
+    #[test]
+    fn a_folder_is_read_in_byte_order_and_other_files_push_none_out() {
+        let (_keep, root) = temporary();
+        for name in ["b.yaml", "a.yaml", "0.txt", "1.txt", "c.yaml"] {
+            fs::write(root.join(name), name).unwrap();
+        }
+        let what = What::Folder { endings: &[".yaml"], most: 2 };
+        let Found::Folder { entries, more } = read(&Place { what, ..Place::file(root, 99) }) else {
+            panic!()
+        };
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!((names, more), (vec!["0.txt", "1.txt", "a.yaml", "b.yaml"], true));
+        assert!(entries[0].found.is_none() && entries[2].found.is_some());
+    }
+
+    #[test]
+    fn a_file_that_others_may_write_is_no_store() {
+        let (_keep, root) = temporary();
+        let path = root.join("store");
+        fs::write(&path, "x").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(read(&Place::file(&path, 9)).file().unwrap().unsafe_store, None);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
+        assert!(read(&Place::file(&path, 9)).file().unwrap().unsafe_store.is_some());
+    }
+
+    #[test]
+    fn paths_are_made_absolute_by_name() {
+        assert_eq!(absolute("../x/./y".into(), "/a/b".into()), "/a/x/y");
+        assert_eq!(absolute("/p//q/".into(), "/a".into()), "/p/q");
+    }
+}

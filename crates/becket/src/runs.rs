@@ -1,0 +1,106 @@
+//! The runs of one firing: who holds their processes, the mark they carry, the records they leave.
+
+use std::time::Instant;
+
+use becket_core::dialect::{self, End, Finished, Rules, Timestamp};
+use becket_core::journal::{self, Record};
+use becket_exec::{Custody, Keeper, Leased};
+use serde_json::Value;
+
+use crate::engine::{Custodian, Engine, Loaded, Request};
+use crate::home;
+use crate::nested::{self, Mark};
+use crate::run::{self, Bounds};
+
+/// The runs of one firing. A custodian is taken only once something runs.
+pub(crate) struct Runs<'a> {
+    engine: &'a Engine,
+    request: &'a Request<'a>,
+    loaded: &'a Loaded,
+    began: Instant,
+    custody: Option<Held<'a>>,
+    mark: Option<Mark>,
+    records: Vec<Record>,
+}
+
+/// What holds the processes of one firing.
+enum Held<'a> {
+    Own(Custody),
+    Leased(Leased<'a>),
+}
+
+impl<'a> Runs<'a> {
+    pub(crate) fn new(
+        engine: &'a Engine,
+        request: &'a Request<'a>,
+        loaded: &'a Loaded,
+        began: Instant,
+    ) -> Self {
+        Self { engine, request, loaded, began, custody: None, mark: None, records: Vec::new() }
+    }
+
+    pub(crate) fn run(&mut self, rules: &dyn Rules, batch: dialect::Batch) -> Vec<Finished> {
+        let started: Vec<_> = batch.jobs.iter().map(|job| (home::now(), rules.record(job, None))).collect();
+        if self.mark.is_none() {
+            self.mark = self.loaded.home.as_ref().and_then(|home| Mark::set(home).ok());
+        }
+        let bounds = Bounds {
+            began: self.began,
+            deadline: self.request.deadline,
+            cancel: self.request.cancel,
+            end_everything: self.loaded.scope.settings.end_everything,
+            mark: self.mark.as_ref().map(|mark| (nested::VARIABLE, mark.value())),
+        };
+        let engine = self.engine;
+        let custody = match self.custody.get_or_insert_with(|| engine.hold()) {
+            Held::Own(custody) => custody,
+            Held::Leased(leased) => &mut *leased,
+        };
+        let finished = run::run(custody, batch, &bounds);
+        for (finished, (at, started)) in finished.iter().zip(started) {
+            let id = nested::fresh_id();
+            // A start is recorded only where there was one.
+            let began = !matches!(finished.end, End::Replaced(_) | End::NotStarted(_));
+            self.add_record(rules, at, &id, started.filter(|_| began));
+            self.add_record(rules, home::now(), &id, rules.record(&finished.job, Some(finished)));
+        }
+        finished
+    }
+
+    /// Keeps a dialect's record. One whose payload has room for an id gets the run's.
+    fn add_record(&mut self, rules: &dyn Rules, at: Timestamp, id: &str, record: Option<Value>) {
+        let Some(mut record) = record else { return };
+        if let Some(place @ Value::Null) = record.pointer_mut("/payload/id") {
+            *place = id.into();
+        }
+        self.records.push(Record {
+            v: journal::VERSION,
+            at,
+            what: journal::What::Hook {
+                dialect: rules.dialect(),
+                session: self.request.event.session_id.clone(),
+                record,
+            },
+        });
+    }
+
+    pub(crate) fn finish(self) -> Vec<Record> {
+        if let Some(Held::Own(Custody::Keeper(keeper))) = self.custody {
+            // It cleans up after us: the answer need not wait for that.
+            keeper.leave();
+        }
+        self.records
+    }
+}
+
+impl Engine {
+    /// A custodian for one firing. Where the one asked for cannot be had the weaker one serves: hooks that do not run
+    /// would be worse.
+    fn hold(&self) -> Held<'_> {
+        match self.custodian() {
+            Custodian::Group => Held::Own(Custody::Group),
+            Custodian::Fork => Held::Own(Keeper::fork().map_or(Custody::Group, Custody::Keeper)),
+            Custodian::Pool(pool) => pool.lease().map_or(Held::Own(Custody::Group), Held::Leased),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Settings: one table of what can be set, and for each what is in force and what set it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use becket_core::dialect::{Name, Problem};
+use becket_core::json;
+use becket_core::place::{Found, Place};
+use becket_core::scope::{Homes, Settings};
+use becket_core::text;
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
+use toml::de::{DeTable, DeValue};
+
+use crate::read;
+
+/// Largest settings file, in bytes.
+const LIMIT: u64 = 1 << 20;
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Switch,
+    Path,
+    Count { least: u64, most: u64 },
+    Word(&'static [&'static str]),
+}
+
+/// One thing that can be set.
+struct Setting {
+    key: &'static str,
+    kind: Kind,
+    /// Empty where the default depends on the system.
+    default: &'static str,
+    variable: Option<&'static str>,
+    help: &'static str,
+}
+
+/// Everything that can be set.
+const TABLE: [Setting; 13] = [
+    switch("dialects.albedo", "true", "albedo's hooks: ALBEDO_HOME/hooks.json and the workspace's"),
+    switch("dialects.celeste", "true", "Celeste's hooks: ~/.celeste and .celeste/hooks.json"),
+    switch("dialects.claude", "true", "Claude Code's hooks"),
+    switch("dialects.codex", "true", "Codex's hooks"),
+    switch("dialects.shadowcode", "true", "ShadowCode's hooks: .shadowcode/hooks and .shadow/hooks"),
+    path("homes.albedo", "ALBEDO_HOME", "albedo's directory; by default ~/.albedo"),
+    path(
+        "homes.becket",
+        "BECKET_HOME",
+        "ledger, journal and sessions; by default in the XDG state directory",
+    ),
+    path(
+        "homes.shadowcode_profile",
+        "SHADOWCODE_PROFILE",
+        "ShadowCode's profile; by default the XDG directories",
+    ),
+    Setting {
+        key: "stop.max_continuations",
+        kind: Kind::Count { least: 0, most: 1000 },
+        default: "8",
+        variable: None,
+        help: "how often all hooks together may continue one turn at its end",
+    },
+    Setting {
+        key: "limits.definition_bytes",
+        kind: Kind::Count { least: 1024, most: 64 << 20 },
+        default: "1048576",
+        variable: None,
+        help: "largest file of definitions that is read, where its dialect names no limit",
+    },
+    switch(
+        "exec.end_everything",
+        "false",
+        "also end what a finished hook left running outside its process group",
+    ),
+    switch("journal.enabled", "true", "whether runs and decisions are recorded"),
+    Setting {
+        key: "shadowcode.environment",
+        kind: Kind::Word(&["inherit", "minimal"]),
+        default: "inherit",
+        variable: None,
+        help: "what ShadowCode's hooks inherit: your whole environment, or a short list",
+    },
+];
+
+const fn switch(key: &'static str, default: &'static str, help: &'static str) -> Setting {
+    Setting { key, kind: Kind::Switch, default, variable: None, help }
+}
+
+const fn path(key: &'static str, variable: &'static str, help: &'static str) -> Setting {
+    Setting { key, kind: Kind::Path, default: "", variable: Some(variable), help }
+}
+
+/// A setting in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Effective {
+    /// Its key.
+    pub key: &'static str,
+    /// Its value, as it would be written.
+    pub value: String,
+    /// What set it.
+    pub origin: Origin,
+    /// What it is for.
+    pub help: &'static str,
+}
+
+/// What set a setting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Nothing did.
+    Default,
+    /// A file.
+    File {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A variable of the environment.
+    Variable(&'static str),
+}
+
+/// All settings, with where they come from and what is wrong with their file.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Every setting, in the order of the table.
+    pub effective: Vec<Effective>,
+    /// What could not be taken; the defaults stand in its place.
+    pub problems: Vec<Problem>,
+    /// Whether runs are recorded.
+    pub journal: bool,
+    /// For the core.
+    pub settings: Settings,
+    /// For the core.
+    pub homes: Homes,
+}
+
+/// Why there are no settings at all.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The file that was named explicitly cannot be used.
+    #[error("cannot read the settings: {0}")]
+    File(String),
+}
+
+/// Reads the settings: `file` if it is named, else `becket/config.toml` in the XDG configuration directory.
+///
+/// # Errors
+/// A file that was named explicitly and cannot be read. One that is only wrong in parts loses those parts, with
+/// problems.
+pub fn load(file: Option<&Utf8Path>, environment: &[(OsString, OsString)]) -> Result<Loaded, SettingsError> {
+    let variable = |name: &str| {
+        let value = environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)?;
+        value.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
+    };
+    let home = Utf8PathBuf::from(variable("HOME").unwrap_or_default());
+    let directory = |name: &str, below: &str| {
+        // As the XDG specification has it, a relative path there is ignored.
+        let set = variable(name).map(Utf8PathBuf::from).filter(|path| path.is_absolute());
+        set.unwrap_or_else(|| home.join(below))
+    };
+    let config = directory("XDG_CONFIG_HOME", ".config");
+    let path = file.map_or_else(|| config.join("becket/config.toml"), Utf8Path::to_owned);
+    let mut problems = Vec::new();
+    let written = read_file(&path, file.is_some(), &mut problems)?;
+    let effective: Vec<Effective> = TABLE
+        .iter()
+        .map(|setting| {
+            let (value, origin) = match (
+                setting.variable.and_then(|name| Some((name, variable(name)?))),
+                written.get(setting.key),
+            ) {
+                (Some((name, value)), _) => (value, Origin::Variable(name)),
+                (None, Some((value, line))) => {
+                    (value.clone(), Origin::File { path: path.clone(), line: *line })
+                }
+                (None, None) => (setting.default.to_owned(), Origin::Default),
+            };
+            Effective { key: setting.key, value, origin, help: setting.help }
+        })
+        .collect();
+    let get = |key: &str| {
+        effective.iter().find(|setting| setting.key == key).map_or("", |setting| setting.value.as_str())
+    };
+    let place = |key: &str, default: Utf8PathBuf| match get(key) {
+        "" => default,
+        set => Utf8PathBuf::from(set),
+    };
+    let homes = Homes {
+        albedo: place("homes.albedo", home.join(".albedo")),
+        shadowcode_profile: Some(get("homes.shadowcode_profile"))
+            .filter(|set| !set.is_empty())
+            .map(Into::into),
+        becket: place("homes.becket", directory("XDG_STATE_HOME", ".local/state").join("becket")),
+        config,
+        home,
+    };
+    let names = [Name::Albedo, Name::Celeste, Name::Claude, Name::Codex, Name::Shadowcode];
+    let settings = Settings {
+        off: names.into_iter().filter(|name| get(&format!("dialects.{name}")) == "false").collect(),
+        stop_limit: get("stop.max_continuations").parse().unwrap_or(8),
+        definition_bytes: get("limits.definition_bytes").parse().unwrap_or(1 << 20),
+        end_everything: get("exec.end_everything") == "true",
+        values: effective.iter().map(|setting| (setting.key, setting.value.clone())).collect(),
+    };
+    let journal = get("journal.enabled") == "true";
+    let mut effective = effective;
+    for setting in &mut effective {
+        // Where the default depends on the system, show what it came to.
+        if setting.origin == Origin::Default && setting.value.is_empty() {
+            setting.value = match setting.key {
+                "homes.albedo" => homes.albedo.to_string(),
+                "homes.becket" => homes.becket.to_string(),
+                _ => String::new(),
+            };
+        }
+    }
+    Ok(Loaded { effective, problems, journal, settings, homes })
+}
+
+/// What the file sets: value and line by key.
+fn read_file(
+    path: &Utf8Path,
+    is_named: bool,
+    problems: &mut Vec<Problem>,
+) -> Result<BTreeMap<&'static str, (String, usize)>, SettingsError> {
+    let mut written = BTreeMap::new();
+    let mut whole = |message: String| {
+        if is_named {
+            return Err(SettingsError::File(format!("{}: {message}", text::line(path.as_str()))));
+        }
+        problems.push(Problem { path: path.to_string(), line: None, column: None, message });
+        Ok(BTreeMap::new())
+    };
+    let file = match read::read(&Place::file(path.to_owned(), LIMIT)) {
+        Found::File(file) => file,
+        Found::Missing if is_named => return whole("there is no such file".to_owned()),
+        Found::Missing => return Ok(written),
+        Found::Refused(refusal) => return whole(format!("{refusal}: the defaults stand")),
+        Found::Folder { .. } => return whole("it is a folder: the defaults stand".to_owned()),
+    };
+    let Ok(document) = std::str::from_utf8(&file.bytes) else {
+        return whole("it is not valid UTF-8: the defaults stand".to_owned());
+    };
+    let table = match DeTable::parse(document) {
+        Ok(table) => table.into_inner(),
+        Err(error) => {
+            let (line, column) = json::place(document, error.span().map_or(0, |span| span.start));
+            let message = format!("{}: the defaults stand", error.message());
+            if is_named {
+                return Err(SettingsError::File(format!(
+                    "{}:{line}:{column}: {message}",
+                    text::line(path.as_str())
+                )));
+            }
+            problems.push(Problem {
+                path: path.to_string(),
+                line: Some(line),
+                column: Some(column),
+                message,
+            });
+            return Ok(written);
+        }
+    };
+    let mut problem = |at: usize, message: String| {
+        let (line, column) = json::place(document, at);
+        problems.push(Problem { path: path.to_string(), line: Some(line), column: Some(column), message });
+    };
+    for (section, content) in &table {
+        let name = section.get_ref().as_ref();
+        let DeValue::Table(entries) = content.get_ref() else {
+            problem(section.span().start, format!("unknown key {}: it is ignored", text::quote(name)));
+            continue;
+        };
+        for (key, value) in entries {
+            let whole_key = format!("{name}.{}", key.get_ref());
+            let at = key.span().start;
+            match TABLE.iter().find(|setting| setting.key == whole_key) {
+                None => problem(
+                    at,
+                    format!("unknown key {}{}: it is ignored", text::quote(&whole_key), near(&whole_key)),
+                ),
+                Some(setting) => match taken(setting.kind, value.get_ref()) {
+                    Ok(taken) => {
+                        written.insert(setting.key, (taken, json::place(document, at).0));
+                    }
+                    Err(expected) => {
+                        problem(
+                            value.span().start,
+                            format!("`{whole_key}` must be {expected}: the default stands"),
+                        );
+                    }
+                },
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// The setting that was probably meant: the same last word, or the same section.
+fn near(key: &str) -> String {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('-', "_");
+    let found = TABLE.iter().find(|setting| last(setting.key) == last(key));
+    found.map(|setting| format!(" (did you mean `{}`?)", setting.key)).unwrap_or_default()
+}
+
+/// A value as text, or what it should have been.
+fn taken(kind: Kind, value: &DeValue<'_>) -> Result<String, String> {
+    match (kind, value) {
+        (Kind::Switch, DeValue::Boolean(on)) => Ok(on.to_string()),
+        (Kind::Switch, _) => Err("true or false".to_owned()),
+        (Kind::Path, DeValue::String(path)) if Utf8Path::new(path.as_ref()).is_absolute() => {
+            Ok(path.to_string())
+        }
+        (Kind::Path, _) => Err("an absolute path".to_owned()),
+        (Kind::Count { least, most }, DeValue::Integer(number)) => {
+            let parsed = u64::from_str_radix(number.as_str(), number.radix()).ok();
+            match parsed.filter(|number| (least..=most).contains(number)) {
+                Some(number) => Ok(number.to_string()),
+                None => Err(format!("a number from {least} to {most}")),
+            }
+        }
+        (Kind::Count { least, most }, _) => Err(format!("a number from {least} to {most}")),
+        (Kind::Word(words), DeValue::String(word)) if words.contains(&word.as_ref()) => Ok(word.to_string()),
+        (Kind::Word(words), _) => Err(format!("one of {}", words.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Loaded {
+        let directory = tempfile::tempdir().unwrap();
+        let config = directory.path().join("becket");
+        std::fs::create_dir(&config).unwrap();
+        std::fs::write(config.join("config.toml"), text).unwrap();
+        let environment = [
+            ("HOME".into(), "/h".into()),
+            ("XDG_CONFIG_HOME".into(), directory.path().as_os_str().to_owned()),
+            ("ALBEDO_HOME".into(), "/a".into()),
+        ];
+        load(None, &environment).unwrap()
+    }
+
+    #[test]
+    fn each_setting_says_what_set_it() {
+        let loaded =
+            of("[dialects]\nalbedo = false\n\n[stop]\nmax_continuations = 3\n[homes]\nalbedo = \"/b\"\n");
+        assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
+        assert_eq!((loaded.settings.off, loaded.settings.stop_limit), (vec![Name::Albedo], 3));
+        assert_eq!(
+            (loaded.homes.albedo.as_str(), loaded.homes.becket.as_str()),
+            ("/a", "/h/.local/state/becket")
+        );
+        let origin =
+            |key: &str| loaded.effective.iter().find(|setting| setting.key == key).unwrap().origin.clone();
+        assert!(matches!(origin("stop.max_continuations"), Origin::File { line: 5, .. }));
+        assert_eq!(origin("homes.albedo"), Origin::Variable("ALBEDO_HOME"));
+        assert_eq!(origin("journal.enabled"), Origin::Default);
+    }
+
+    #[test]
+    fn what_is_wrong_loses_only_itself_and_names_its_place() {
+        let loaded =
+            of("loose = 1\n[dialects]\nalbedo = \"no\"\nceleste = false\n[stop]\nmax-continuations = 1\n");
+        let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(loaded.settings.off, [Name::Celeste]);
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert!(
+            problems
+                .iter()
+                .any(|problem| problem.contains("config.toml:3:10: `dialects.albedo` must be true or false"))
+        );
+        assert!(problems.iter().any(|problem| problem.contains("did you mean `stop.max_continuations`?")));
+        let broken = of("[dialects\n");
+        assert_eq!((broken.problems.len(), broken.settings.off.len()), (1, 0));
+        assert!(broken.problems[0].line == Some(1), "{:?}", broken.problems);
+    }
+}
