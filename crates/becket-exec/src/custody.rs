@@ -51,6 +51,12 @@ impl Leader {
         Self { pid, fd, mark, found: Vec::new() }
     }
 
+    /// The quick way: itself and its group.
+    pub(crate) fn kill(&self) {
+        let _ = sys::signal_group(self.fd.as_fd(), Signal::KILL);
+        self.node_signal(Signal::KILL);
+    }
+
     fn node_signal(&self, signal: Signal) {
         let _ = pidfd_send_signal(&self.fd, signal);
     }
@@ -153,8 +159,7 @@ impl Custody {
     /// The custodian is gone: the job cannot be asked about any more, and is killed.
     pub(crate) fn abandon(&mut self, leader: &mut Leader) {
         kill_tree(leader);
-        let _ = sys::signal_group(leader.fd.as_fd(), Signal::KILL);
-        leader.node_signal(Signal::KILL);
+        leader.kill();
         for node in tree::marked(&leader.mark) {
             kill_below(&node);
         }

@@ -16,7 +16,7 @@ pub struct Job {
     /// takes (usually 2 MiB, and 128 KiB each), else [`StartError::TooLong`](crate::StartError::TooLong).
     pub args: Vec<OsString>,
     /// Its working directory. If it is gone, the nearest directory above that exists is taken and
-    /// reported in [`Ended::dir`](crate::Ended::dir).
+    /// reported in [`Ended::dir`](crate::Ended::dir). A relative one starts from this process's own.
     pub dir: PathBuf,
     /// Its whole environment: nothing is inherited. The runner adds its [mark](crate::MARK).
     pub env: Vec<(OsString, OsString)>,
