@@ -26,7 +26,8 @@ pub struct Batch<'a> {
     /// When all of it must be over: what has not been started by then is [`End::NoTime`], what is
     /// running [`End::TimedOut`].
     pub deadline: Option<Instant>,
-    /// Ends all of it: what is running is cut short, what has not been started is [`End::Cancelled`].
+    /// Ends all of it: what is running is cut short, what has not been started is [`End::Cancelled`]. A
+    /// job that has exited and is only waited for because of its pipes keeps its own end.
     pub cancel: &'a Cancel,
 }
 
