@@ -127,9 +127,7 @@ impl Custody {
 
     /// Asks everything that can be found of the job to end. `KILL` is not asked here.
     pub(crate) fn ask_to_end(&mut self, leader: &mut Leader) {
-        if matches!(self, Self::Group) {
-            leader.found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], |_| {});
-        }
+        leader.found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], |_| {});
         for signal in [Signal::TERM, Signal::CONT] {
             self.signal_group(leader, signal);
             for node in &leader.found {
@@ -138,21 +136,21 @@ impl Custody {
         }
     }
 
-    /// Kills everything that can be found of the job. Under a keeper the rest goes with its sweep.
+    /// Kills everything that can be found of the job. Under a keeper the rest goes with its sweep, but
+    /// that comes only when the whole batch is over.
     pub(crate) fn kill(&mut self, leader: &mut Leader) {
-        if matches!(self, Self::Group) {
-            kill_tree(leader);
-        }
+        kill_tree(leader);
         self.signal_group(leader, Signal::KILL);
     }
 
-    /// Kills what a job that has exited left behind outside its group, where this custodian cannot
-    /// leave that to the end of the batch.
+    /// Kills what can be found of a job that has exited and must leave nothing behind.
     pub(crate) fn clear(&mut self, leader: &mut Leader) {
+        for node in leader.found.drain(..) {
+            kill_below(&node);
+        }
+        // A keeper's sweep finds these, and more, without looking at every process there is.
         if matches!(self, Self::Group) {
-            for node in leader.found.drain(..).chain(tree::marked(&leader.mark)) {
-                kill_below(&node);
-            }
+            tree::marked(&leader.mark).iter().for_each(kill_below);
         }
     }
 
@@ -160,9 +158,7 @@ impl Custody {
     pub(crate) fn abandon(&mut self, leader: &mut Leader) {
         kill_tree(leader);
         leader.kill();
-        for node in tree::marked(&leader.mark) {
-            kill_below(&node);
-        }
+        tree::marked(&leader.mark).iter().for_each(kill_below);
     }
 
     fn signal_group(&mut self, leader: &Leader, signal: Signal) {
