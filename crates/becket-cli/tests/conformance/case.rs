@@ -14,6 +14,9 @@ pub(crate) struct Case {
     pub(crate) workspace: Option<String>,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
+    /// The case is tried once for each of these, in a directory of its own; the keys are placeholders.
+    #[serde(default)]
+    pub(crate) rows: Vec<BTreeMap<String, String>>,
     #[serde(default)]
     pub(crate) file: Vec<Layout>,
     pub(crate) step: Vec<Step>,
@@ -86,8 +89,8 @@ pub(crate) struct Signal {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Expect {
-    /// 0 if it is not said.
-    pub(crate) exit: Option<i32>,
+    /// A number, or a string with a placeholder that gives one; 0 if it is not said.
+    pub(crate) exit: Option<Value>,
     /// The program ends by a signal.
     #[serde(default)]
     pub(crate) killed: bool,

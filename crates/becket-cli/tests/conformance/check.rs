@@ -44,16 +44,19 @@ pub(crate) fn came(place: &Place, expect: Option<&Expect>, came: &Came, fires: b
 
 fn unlike(place: &Place, expect: &Expect, came: &Came) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
+    let exit = match &expect.exit {
+        None => Some(0),
+        Some(Value::String(written)) => place.fill(written)?.parse().ok(),
+        Some(number) => number.as_i64(),
+    };
+    let exit = exit.ok_or("`exit` is no number")?;
     match (expect.killed, came.signal) {
         (true, None) => found.push(format!("expected an end by a signal, found exit {:?}", came.exit)),
         (false, Some(signal)) => found.push(format!("it was ended by signal {signal}")),
-        (true, Some(_)) => {}
-        (false, None) if came.exit == Some(expect.exit.unwrap_or(0)) => {}
-        (false, None) => found.push(format!(
-            "expected exit {}, found exit {}",
-            expect.exit.unwrap_or(0),
-            came.exit.unwrap_or(-1)
-        )),
+        (false, None) if came.exit.map(i64::from) != Some(exit) => {
+            found.push(format!("expected exit {exit}, found exit {}", came.exit.unwrap_or(-1)));
+        }
+        _ => {}
     }
     let mut compare = |wanted: &Option<Value>, actual: &Value, name: &str| -> Result<(), String> {
         if let Some(wanted) = wanted {
@@ -89,9 +92,9 @@ fn lines(text: &str) -> Value {
 }
 
 fn report(found: &[String], came: &Came) -> String {
-    let mut report = String::new();
+    let mut report = String::from("\n");
     for difference in found {
-        let _ = writeln!(report, "\n  - {difference}");
+        let _ = writeln!(report, "  - {difference}");
     }
     let _ = writeln!(
         report,

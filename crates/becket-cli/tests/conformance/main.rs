@@ -6,6 +6,7 @@ mod matching;
 mod place;
 mod process;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,7 +58,22 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn try_case(file: &Path) -> Result<(), String> {
     let written = fs::read_to_string(file).map_err(text)?;
     let case = Case::read(&written).map_err(|why| format!("this is not a case: {why}"))?;
-    let place = Place::new(&case).map_err(|why| format!("cannot lay it out: {why}"))?;
+    if case.rows.is_empty() {
+        return try_row(&case, &BTreeMap::new());
+    }
+    let wrong: Vec<String> = case
+        .rows
+        .iter()
+        .filter_map(|row| try_row(&case, row).err().map(|why| format!("with {row:?}: {why}")))
+        .collect();
+    match wrong.first() {
+        None => Ok(()),
+        Some(first) => Err(format!("{} of {} rows are wrong. {first}", wrong.len(), case.rows.len())),
+    }
+}
+
+fn try_row(case: &Case, row: &BTreeMap<String, String>) -> Result<(), String> {
+    let place = Place::new(case, row).map_err(|why| format!("cannot lay it out: {why}"))?;
     let mut guests = check::Guests::default();
     for (number, step) in case.step.iter().enumerate() {
         take(&place, step, &mut guests).map_err(|why| {

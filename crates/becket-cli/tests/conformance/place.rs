@@ -13,17 +13,20 @@ use crate::case::{Case, Kind, Layout};
 
 /// A case's own directory, removed when it is dropped.
 pub(crate) struct Place {
+    row: BTreeMap<String, String>,
     names: BTreeMap<&'static str, String>,
     pub(crate) environment: BTreeMap<String, String>,
     _root: tempfile::TempDir,
 }
 
 impl Place {
-    pub(crate) fn new(case: &Case) -> Result<Self, String> {
+    /// Lays a case out, with one of its rows.
+    pub(crate) fn new(case: &Case, row: &BTreeMap<String, String>) -> Result<Self, String> {
         let root = tempfile::Builder::new().prefix("becket-case-").tempdir().map_err(text)?;
         let path = fs::canonicalize(root.path()).map_err(text)?;
         let path = path.to_str().ok_or("the temporary directory's path is not UTF-8")?.to_owned();
-        let mut place = Self { names: BTreeMap::new(), environment: BTreeMap::new(), _root: root };
+        let mut place =
+            Self { row: row.clone(), names: BTreeMap::new(), environment: BTreeMap::new(), _root: root };
         place.names.insert("case", path.clone());
         place.names.insert("becket", env!("CARGO_BIN_EXE_becket").to_owned());
         place.names.insert("examples", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples").to_owned());
@@ -49,6 +52,9 @@ impl Place {
         for (name, value) in &case.env {
             place.environment.insert(name.clone(), place.fill(value)?);
         }
+        if let Some(taken) = row.keys().find(|key| place.names.contains_key(key.as_str())) {
+            return Err(format!("a row cannot give {taken} another meaning"));
+        }
         for layout in &case.file {
             place.lay(layout)?;
         }
@@ -70,6 +76,9 @@ impl Place {
     /// Text with its placeholders filled in.
     pub(crate) fn fill(&self, text: &str) -> Result<String, String> {
         let mut filled = text.to_owned();
+        for (name, value) in &self.row {
+            filled = filled.replace(&format!("{{{name}}}"), value);
+        }
         for (name, value) in &self.names {
             filled = filled.replace(&format!("{{{name}}}"), value);
         }
