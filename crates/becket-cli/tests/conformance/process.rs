@@ -72,7 +72,7 @@ pub(crate) fn run(place: &Place, step: &Step, number: u32) -> Result<Came, Strin
     let stderr = drain(child.stderr.take());
     let signal = step.signal.as_ref().map(|signal| {
         wait_for(place, &signal.when)?;
-        send(&signal.name, child.id())
+        send(&place.fill(&signal.name)?, child.id())
     });
     let ended = wait(&mut child);
     let took = began.elapsed();
