@@ -16,6 +16,7 @@ pub mod json;
 pub mod ledger;
 pub mod merge;
 pub mod outcome;
+pub mod paths;
 pub mod place;
 pub mod scope;
 pub mod session;

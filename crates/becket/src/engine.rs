@@ -138,6 +138,7 @@ impl Engine {
 
     pub(crate) fn scope(&self, workspace: Utf8PathBuf, mode: Mode) -> Scope {
         Scope {
+            real_workspace: read::resolved(&workspace),
             workspace,
             homes: self.settings.homes.clone(),
             settings: self.settings.settings.clone(),
