@@ -18,6 +18,7 @@ pub mod merge;
 pub mod outcome;
 pub mod paths;
 pub mod place;
+pub mod redact;
 pub mod scope;
 pub mod session;
 pub mod spelling;

@@ -20,6 +20,9 @@ use crate::text;
 /// Most definitions and issues that the catalog shows.
 pub(super) const SHOWN: usize = 64;
 
+/// What became of a definition that is enabled and not there.
+const GONE: &str = "it is gone";
+
 /// Version of the form in which a session holds a task's settings.
 const VERSION: u32 = 1;
 
@@ -124,7 +127,7 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Loaded 
     let wanted =
         snapshot.registrations.keys().chain(frozen.iter().flat_map(|frozen| frozen.registrations.keys()));
     for path in wanted.collect::<BTreeSet<_>>().difference(&present.iter().collect()) {
-        let parsed = Err(Mistake::whole("it is gone"));
+        let parsed = Err(Mistake::whole(GONE));
         files.push(Read { path: (*path).clone(), file: None, parsed });
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -164,6 +167,7 @@ impl Loaded {
         let drift = |registered: &String| match (&read.parsed, &content) {
             (Ok(_), Some(content)) if content == registered => None,
             (Ok(_), _) => Some("it changed since it was enabled".to_owned()),
+            (Err(mistake), _) if mistake.message == GONE => Some(GONE.to_owned()),
             (Err(mistake), _) => Some(format!("it cannot be read: {}", mistake.message)),
         };
         let mut is_registered = false;
@@ -210,8 +214,7 @@ impl Loaded {
             (Some(hash), Some(content), _) if hash == content && read.parsed.is_ok() => {
                 if self.live.snapshot.trusted { Standing::Trusted } else { Standing::Untrusted }
             }
-            (Some(_), ..) => Standing::Changed,
-            (None, None, _) => Standing::Changed,
+            (Some(_), ..) | (None, None, _) => Standing::Changed,
             (None, Some(content), Some(entry)) if entry.answer == Answer::Decline => {
                 if entry.hash == content { Standing::Declined } else { Standing::DeclinedChanged }
             }

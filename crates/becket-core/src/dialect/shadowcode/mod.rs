@@ -13,7 +13,6 @@ mod moments;
 mod output;
 mod profile;
 mod record;
-pub mod redact;
 mod repair;
 mod rules;
 mod tree;

@@ -14,7 +14,7 @@ use crate::tool::{Kind, ToolCall};
 
 /// With this the reason of every gate's block begins, so that a blocked call is known again if its host reports it
 /// as a failed one.
-pub(super) const BLOCKED: &str = "blocked by the ShadowCode hook";
+pub(super) const BLOCKED: &str = "blocked by ShadowCode's hooks";
 
 /// One moment, with what is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

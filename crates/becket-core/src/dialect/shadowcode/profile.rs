@@ -33,7 +33,7 @@ pub(super) struct Policy {
 }
 
 /// How far an agent goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Agent {
     /// How often failed completion checks are given back for repair.
     pub(super) max_fix_retries: u32,

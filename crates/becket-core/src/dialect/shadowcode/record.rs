@@ -5,8 +5,9 @@
 use serde_json::{Value, json};
 
 use super::load::Loaded;
-use super::{output, redact};
+use super::output;
 use crate::dialect::{End, Finished, Job};
+use crate::redact;
 
 /// The record of a run before its start (`finished` is `None`) or after its end.
 pub(super) fn of(loaded: &Loaded, job: &Job, finished: Option<&Finished>) -> Option<Value> {

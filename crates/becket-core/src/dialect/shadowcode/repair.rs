@@ -13,7 +13,7 @@ const STREAM: usize = 2_000;
 /// One check that did not pass.
 #[derive(Debug)]
 pub(super) struct Failure<'a> {
-    /// The hook's name, or its path where its definition is gone.
+    /// The hook's name; empty where it is no single hook that failed.
     pub(super) name: String,
     pub(super) moment: Moment,
     /// The file it was about.
@@ -25,6 +25,9 @@ pub(super) struct Failure<'a> {
 
 impl Failure<'_> {
     fn head(&self) -> String {
+        if self.name.is_empty() {
+            return self.detail.clone();
+        }
         let path = self.path.map(|path| format!(", {path}")).unwrap_or_default();
         format!("{} ({}{path}): {}", self.name, self.moment.as_str(), self.detail)
     }

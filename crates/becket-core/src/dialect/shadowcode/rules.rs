@@ -128,7 +128,9 @@ impl Loaded {
         for (source, why) in &force.drifted {
             let (path, absolute) = (&self.paths[*source], &self.sources[*source].path);
             let quoted = shell_quote(absolute);
-            let again = if self.definitions[*source].is_some() {
+            let again = if self.sources[*source].standing == Standing::Trusted {
+                "what stands there was enabled after this task began, and the next prompt takes it up; or ".to_owned()
+            } else if self.definitions[*source].is_some() {
                 format!("read it and approve it with `becket approve {}`, or ", text::line(&quoted))
             } else {
                 String::new()
@@ -245,8 +247,8 @@ impl<'a> Walk<'a> {
         if self.idle.is_none() && must_hold && self.force.is_blocked() {
             let runs = self.loaded.blocked_runs(self.force, moment.as_str(), self.firing.look);
             self.said.runs.extend(runs);
-            let (name, detail) = ("ShadowCode's hooks".to_owned(), self.loaded.blocked(self.force));
-            self.failures.push(Failure { name, moment, path: None, detail, output: None });
+            let detail = self.loaded.blocked(self.force);
+            self.failures.push(Failure { name: String::new(), moment, path: None, detail, output: None });
             return Walked::Enough;
         }
         let context = Context::of(happening);
@@ -373,7 +375,7 @@ impl<'a> Walk<'a> {
         match event {
             EventName::PreToolUse => {
                 said.decision = Decision::Deny;
-                said.reason = Some(repair::text(BLOCKED, &failures));
+                said.reason = Some(format!("{BLOCKED}: {}", repair::text("", &failures)));
             }
             EventName::PostToolUse | EventName::PostToolUseFailure => {
                 let feedback = repair::text(

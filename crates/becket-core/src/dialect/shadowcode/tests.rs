@@ -772,7 +772,7 @@ fn silence_costs_nothing_and_nothing_is_held_for_a_project_without_hooks() {
     let places = Shadowcode.places(&world.scope);
     assert_eq!(places.len(), world.found().len());
     assert!(places[0].links == Links::Beneath { root: "/w".into() });
-    let mut scope = world.scope.clone();
+    let mut scope = world.scope;
     scope.homes.shadowcode_profile = Some("/p".into());
     assert_eq!(Shadowcode.places(&scope)[2].path, "/p/config/config.yaml");
     let missing: Arc<[Found]> = Arc::from(vec![Found::Missing; 4]);
