@@ -140,11 +140,9 @@ impl Engine {
     }
 
     pub(crate) fn scope(&self, workspace: Utf8PathBuf, mode: Mode) -> Scope {
-        let real_workspace = workspace.canonicalize_utf8().unwrap_or_else(|_| workspace.clone());
         Scope {
             real_workspace: read::resolved(&workspace),
             workspace,
-            real_workspace,
             homes: self.settings.homes.clone(),
             settings: self.settings.settings.clone(),
             environment: Arc::clone(&self.environment),
