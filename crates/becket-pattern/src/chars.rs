@@ -31,6 +31,17 @@ impl Fold {
             Fold::Unicode => lower(c) != c || upper(c) != c,
         }
     }
+
+    /// Whether any character of the inclusive range has another case.
+    pub(crate) fn any_cased(self, first: u32, last: u32) -> bool {
+        match self {
+            Fold::Exact => false,
+            Fold::Ascii => (first..=last.min(0x7f)).any(|c| self.is_cased(c)),
+            Fold::Unicode => {
+                moved_in(LOWER, first, last).next().is_some() || moved_in(UPPER, first, last).next().is_some()
+            }
+        }
+    }
 }
 
 /// The first character of the upper case.
@@ -64,11 +75,6 @@ pub(crate) fn extra_cases_in(first: u32, last: u32) -> impl Iterator<Item = (u32
 /// The characters of the inclusive range whose lower case is another, with that.
 pub(crate) fn lowered_in(first: u32, last: u32) -> impl Iterator<Item = (u32, u32)> {
     moved_in(LOWER, first, last)
-}
-
-/// Whether any character of the inclusive range has another case.
-pub(crate) fn any_cased(first: u32, last: u32) -> bool {
-    moved_in(LOWER, first, last).next().is_some() || moved_in(UPPER, first, last).next().is_some()
 }
 
 /// Whether the character is in the category, for all of Unicode or for ASCII alone.

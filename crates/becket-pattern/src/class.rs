@@ -1,7 +1,7 @@
 //! The test for one character, with flags applied.
 
 use crate::ast::{Category, Flags, Member, Set, Unit};
-use crate::chars::{Fold, any_cased, extra_cases, extra_cases_in, is_in, lowered_in, upper};
+use crate::chars::{Fold, extra_cases, extra_cases_in, is_in, lowered_in, upper};
 
 /// Whether one character fits.
 #[derive(Clone, Debug)]
@@ -141,19 +141,20 @@ fn push_folded(ranges: &mut Vec<(u32, u32)>, fold: Fold, first: u32, last: u32) 
     }
     // The capitals stay in, which makes no difference: no lower case is a capital.
     ranges.push((first, last));
-    if fold == Fold::Unicode {
-        for (_, lower) in lowered_in(first, last) {
-            push_with_extra(ranges, fold, lower);
+    match fold {
+        Fold::Exact => {}
+        Fold::Ascii => {
+            let cased = (first..=last.min(0x7f)).filter(|&c| fold.is_cased(c)).map(|c| fold.lower(c));
+            ranges.extend(cased.map(|c| (c, c)));
         }
-        ranges.extend(extra_cases_in(first, last).map(|(_, c)| (c, c)));
-        return any_cased(first, last);
+        Fold::Unicode => {
+            for (_, lower) in lowered_in(first, last) {
+                push_with_extra(ranges, fold, lower);
+            }
+            ranges.extend(extra_cases_in(first, last).map(|(_, c)| (c, c)));
+        }
     }
-    let mut cased = false;
-    for c in (first..=last.min(0x7f)).filter(|&c| fold.is_cased(c)) {
-        cased = true;
-        push_with_extra(ranges, fold, fold.lower(c));
-    }
-    cased
+    fold.any_cased(first, last)
 }
 
 fn within(ranges: &[(u32, u32)], c: u32) -> bool {

@@ -12,7 +12,9 @@
 )]
 
 mod grammar;
+mod letters;
 mod random;
+mod subjects;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -112,8 +114,8 @@ fn no_answer_differs_from_pythons() {
     while tally.pairs < wanted {
         let batch: Vec<(String, Vec<String>)> = (0..BATCH)
             .map(|_| {
-                let made = grammar::make(&mut random, dialect);
-                let subjects = grammar::subjects(&mut random, &made.sample, SUBJECTS);
+                let (style, made) = grammar::make(&mut random, dialect);
+                let subjects = subjects::make(&mut random, style, &made, SUBJECTS);
                 (made.pattern, subjects)
             })
             .collect();
