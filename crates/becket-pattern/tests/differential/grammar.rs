@@ -473,7 +473,11 @@ impl Grammar<'_> {
         if count == 0 {
             return self.group(depth);
         }
-        let index = self.random.below(count);
+        let open = self.groups.iter().rposition(|group| group.open);
+        let index = match open {
+            Some(open) if self.style == Style::Captures && self.random.one_in(2) => open,
+            _ => self.random.below(count),
+        };
         let condition = match self.groups.get(index).and_then(|group| group.name.clone()) {
             Some(name) if self.random.one_in(2) => name,
             _ => (index + 1).to_string(),

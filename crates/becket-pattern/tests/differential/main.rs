@@ -11,10 +11,12 @@
     reason = "a test says what went wrong by panicking, and what it found by printing"
 )]
 
+mod exhaustive;
 mod grammar;
 mod letters;
 mod random;
 mod subjects;
+mod traps;
 mod worker;
 
 use std::collections::BTreeMap;
