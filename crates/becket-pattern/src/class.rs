@@ -139,9 +139,12 @@ impl Class {
                 found.extend((first..=last.min(0x7f)).map(|c| fold.lower(c)));
             }
         }
-        let mut ranges = std::mem::take(&mut self.ranges);
-        ranges.extend(found.into_iter().map(|c| (c, c)));
-        self.ranges = merged(ranges);
+        found.retain(|&c| !within(&self.ranges, c));
+        if !found.is_empty() {
+            let mut ranges = std::mem::take(&mut self.ranges);
+            ranges.extend(found.into_iter().map(|c| (c, c)));
+            self.ranges = merged(ranges);
+        }
     }
 
     fn fits(&self, c: u32) -> bool {

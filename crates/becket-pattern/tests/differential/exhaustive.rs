@@ -60,19 +60,22 @@ fn every_character_with_a_case_is_compared_as_in_python() {
             (c, after, family)
         })
         .flat_map(|(c, after, family)| {
-            [
+            let mut texts = vec![
                 format!("(?i){c}"),
                 format!("(?i)[^{c}]"),
                 format!("(?i)[{c}_]"),
                 format!("(?i)[{c}-{after}]"),
                 format!("(?i)[^{c}-{after}]"),
-                format!("(?i)[{c}-\\U00010450]"),
                 format!("(?i)(?:{c}|_)"),
                 format!("(?i)(.){c}\\1"),
                 format!("(?ai){c}"),
-                format!("(?ai)[{c}-\\U0010ffff]"),
-            ]
-            .map(|text| (text, family.clone()))
+            ];
+            // Python takes its time over long ranges.
+            if u32::from(c).is_multiple_of(16) || u32::from(c) > 0xffff {
+                texts.push(format!("(?i)[{c}-\\U00010450]"));
+                texts.push(format!("(?ai)[{c}-\\U0010ffff]"));
+            }
+            texts.into_iter().map(move |text| (text, family.clone()))
         })
         .collect();
     compare(&mut worker, &questions);
