@@ -8,6 +8,19 @@ use crate::random::Random;
 pub(crate) struct Dialect {
     /// 3.11 itself: everything is compared.
     pub(crate) exact: bool,
+    /// Whether possessive repetitions work; they did not from 3.11.0 to 3.11.4.
+    pub(crate) possessive: bool,
+}
+
+impl Dialect {
+    pub(crate) fn of(version: (u64, u64, u64)) -> Dialect {
+        Dialect { exact: version < (3, 12, 0), possessive: version >= (3, 11, 5) }
+    }
+
+    /// Whether the pattern can be compared.
+    fn covers(self, pattern: &str) -> bool {
+        self.possessive || !["*+", "++", "?+", "}+"].iter().any(|possessive| pattern.contains(possessive))
+    }
 }
 
 /// A pattern, and a text made along with it.
@@ -64,6 +77,15 @@ pub(crate) struct Grammar<'r> {
 }
 
 pub(crate) fn make(random: &mut Random, dialect: Dialect) -> (Style, Made) {
+    loop {
+        let (style, made) = make_any(random, dialect);
+        if dialect.covers(&made.pattern) {
+            return (style, made);
+        }
+    }
+}
+
+fn make_any(random: &mut Random, dialect: Dialect) -> (Style, Made) {
     let style = match random.below(20) {
         0..=7 => Style::General,
         8..=13 => Style::Captures,

@@ -109,7 +109,7 @@ fn no_answer_differs_from_pythons() {
     let wanted: usize = setting("BECKET_PATTERN_PAIRS", 40_000);
     let seed: u64 = setting("BECKET_PATTERN_SEED", 20_261_130);
     let mut worker = Worker::start();
-    let dialect = Dialect { exact: worker.version < (3, 12, 0) };
+    let dialect = Dialect::of(worker.version);
     let mut random = Random::new(seed);
     let mut tally = Tally::default();
     let start = Instant::now();
