@@ -129,7 +129,8 @@ impl Loaded {
             let (path, absolute) = (&self.paths[*source], &self.sources[*source].path);
             let quoted = shell_quote(absolute);
             let again = if self.sources[*source].standing == Standing::Trusted {
-                "what stands there was enabled after this task began, and the next prompt takes it up; or ".to_owned()
+                "what stands there was enabled after this task began, and the next prompt takes it up; or "
+                    .to_owned()
             } else if self.definitions[*source].is_some() {
                 format!("read it and approve it with `becket approve {}`, or ", text::line(&quoted))
             } else {
