@@ -141,6 +141,11 @@ impl Facts {
         self.continued.get(counter).copied().unwrap_or(0)
     }
 
+    /// How often one dialect's own bound was used already.
+    pub fn bounded(&self, event: &Event, dialect: Name, bound: &Bound) -> u32 {
+        self.count(&bound_counter(&counter(event), dialect, bound))
+    }
+
     /// How often this turn was continued at its end already.
     pub fn continuations(&self, event: &Event) -> u32 {
         self.count(&counter(event))
@@ -263,6 +268,14 @@ fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, ne
 
 fn drop_denial(voice: &mut Voice, most: u32) {
     let said = &mut voice.said;
+    said.decision = Decision::Allow;
+    said.continue_with = None;
+    let own = said.at_bound.take().filter(|_| said.bound.as_ref().is_some_and(|bound| bound.most == most));
+    if let Some(text) = own {
+        said.messages.push(text);
+        said.reason = None;
+        return;
+    }
     let times = if most == 1 { "once".to_owned() } else { format!("{most} times") };
     let why =
         said.reason.as_deref().map(|reason| format!(": {}", crate::text::line(reason))).unwrap_or_default();
@@ -270,9 +283,7 @@ fn drop_denial(voice: &mut Voice, most: u32) {
         "{}: a hook still objects, but the turn was continued {times} already and ends now{why}",
         voice.dialect
     ));
-    said.decision = Decision::Allow;
     said.reason = None;
-    said.continue_with = None;
 }
 
 #[cfg(test)]

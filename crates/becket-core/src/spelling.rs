@@ -76,6 +76,11 @@ fn spelling(dialect: Name, kind: Kind) -> Option<Spelling> {
     Some(Spelling { tool, keys })
 }
 
+/// A tool's name in the spelling of `dialect`: what [`View::tool_name`] says, without looking into the input.
+pub fn tool_name(call: &ToolCall, dialect: Name) -> &str {
+    spelling(dialect, call.kind).map_or(&call.name, |spelling| spelling.tool)
+}
+
 /// A tool call as one dialect sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use crate::ending::Exit;
@@ -76,7 +76,7 @@ pub(crate) fn spawn(
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     if plan.error.get() != 0 {
         // It has ended already; in a host that reaps everything somebody else may have been here first.
-        let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        let _ = retry_on_intr(|| waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED));
         return Err(Errno::from_raw_os_error(plan.error.get()));
     }
     let pidfd = above_stdio(pidfd).map_err(|_| Errno::MFILE)?;

@@ -4,22 +4,22 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
 
-use becket_core::dialect::{self, Dialect, Finished, Known, Name, Notice, Problem, Rules, Said};
-use becket_core::event::{Event, EventName};
+use becket_core::dialect::{self, Dialect, Known, Name, Notice, Problem, Rules, Said};
+use becket_core::event::Event;
 use becket_core::journal::{self, Record};
 use becket_core::ledger::Ledger;
 use becket_core::merge::{self, Voice};
 use becket_core::outcome::{Decision, Outcome};
 use becket_core::scope::{Mode, Scope};
-use becket_core::session::{self, Fact, Facts};
-use becket_core::text;
-use becket_exec::{Cancel, Custody, Keeper, Pool};
+use becket_core::session::Facts;
+use becket_exec::{Cancel, Pool};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::home::{self, Home};
-use crate::nested::{self, Mark};
+use crate::nested;
 use crate::read;
-use crate::run::{self, Bounds};
+use crate::runs::Runs;
+use crate::session::{Memory, Session};
 use crate::settings::{self, SettingsError};
 use crate::workspace;
 
@@ -78,7 +78,7 @@ pub struct Engine {
     pub(crate) directory: Utf8PathBuf,
     custodian: Custodian,
     /// Sessions of a forgetful engine.
-    memory: Option<std::sync::Mutex<std::collections::BTreeMap<String, Facts>>>,
+    memory: Option<Memory>,
 }
 
 /// All dialects' rules for one scope.
@@ -128,6 +128,14 @@ impl Engine {
         &self.settings
     }
 
+    pub(crate) fn custodian(&self) -> &Custodian {
+        &self.custodian
+    }
+
+    pub(crate) fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
+    }
+
     pub(crate) fn scope(&self, workspace: Utf8PathBuf, mode: Mode) -> Scope {
         Scope {
             workspace,
@@ -146,7 +154,7 @@ impl Engine {
         }
     }
 
-    fn find_workspace(&self, start: &Utf8Path) -> Utf8PathBuf {
+    pub(crate) fn find_workspace(&self, start: &Utf8Path) -> Utf8PathBuf {
         workspace::find(start, &self.scope(start.to_owned(), Mode::Build), &self.dialects)
     }
 
@@ -268,233 +276,5 @@ fn mode_of(event: &Event) -> Mode {
         Some("plan") => Mode::Plan,
         Some("review") => Mode::Review,
         _ => Mode::Build,
-    }
-}
-
-/// The runs of one firing. A custodian is taken only once something runs.
-struct Runs<'a> {
-    engine: &'a Engine,
-    request: &'a Request<'a>,
-    loaded: &'a Loaded,
-    began: Instant,
-    custody: Option<Held<'a>>,
-    mark: Option<Mark>,
-    records: Vec<Record>,
-}
-
-/// What holds the processes of one firing.
-enum Held<'a> {
-    Own(Custody),
-    Leased(becket_exec::Leased<'a>),
-}
-
-impl<'a> Runs<'a> {
-    fn new(engine: &'a Engine, request: &'a Request<'a>, loaded: &'a Loaded, began: Instant) -> Self {
-        Self { engine, request, loaded, began, custody: None, mark: None, records: Vec::new() }
-    }
-
-    fn run(&mut self, rules: &dyn Rules, batch: dialect::Batch) -> Vec<Finished> {
-        for job in &batch.jobs {
-            self.add_record(rules, rules.record(job, None));
-        }
-        if self.mark.is_none() {
-            self.mark = self.loaded.home.as_ref().and_then(|home| Mark::set(home).ok());
-        }
-        let bounds = Bounds {
-            began: self.began,
-            deadline: self.request.deadline,
-            cancel: self.request.cancel,
-            end_everything: self.loaded.scope.settings.end_everything,
-            mark: self.mark.as_ref().map(|mark| (nested::VARIABLE, mark.value())),
-        };
-        let engine = self.engine;
-        let custody = match self.custody.get_or_insert_with(|| engine.hold()) {
-            Held::Own(custody) => custody,
-            Held::Leased(leased) => &mut *leased,
-        };
-        let finished = run::run(custody, batch, &bounds);
-        for finished in &finished {
-            self.add_record(rules, rules.record(&finished.job, Some(finished)));
-        }
-        finished
-    }
-
-    fn add_record(&mut self, rules: &dyn Rules, record: Option<serde_json::Value>) {
-        let Some(record) = record else { return };
-        self.records.push(Record {
-            v: journal::VERSION,
-            at: home::now(),
-            what: journal::What::Hook {
-                dialect: rules.dialect(),
-                session: self.request.event.session_id.clone(),
-                record,
-            },
-        });
-    }
-
-    fn finish(self) -> Vec<Record> {
-        if let Some(Held::Own(Custody::Keeper(keeper))) = self.custody {
-            // It cleans up after us: the answer need not wait for that.
-            keeper.leave();
-        }
-        self.records
-    }
-}
-
-impl Engine {
-    /// A custodian for one firing. Where the one asked for cannot be had the weaker one serves: hooks that do not run
-    /// would be worse.
-    fn hold(&self) -> Held<'_> {
-        match &self.custodian {
-            Custodian::Group => Held::Own(Custody::Group),
-            Custodian::Fork => Held::Own(Keeper::fork().map_or(Custody::Group, Custody::Keeper)),
-            Custodian::Pool(pool) => pool.lease().map_or(Held::Own(Custody::Group), Held::Leased),
-        }
-    }
-}
-
-/// What is known of the event's session, and where it is kept.
-struct Session<'a> {
-    engine: &'a Engine,
-    key: Option<String>,
-    home: Option<Home>,
-    facts: Facts,
-    workspace: Utf8PathBuf,
-    begins: bool,
-    messages: Vec<String>,
-}
-
-impl<'a> Session<'a> {
-    fn of(engine: &'a Engine, request: &Request<'_>) -> Self {
-        let event = request.event;
-        let named = request.workspace.map(|named| read::absolute(named, &engine.directory));
-        let start = event.cwd.as_deref().filter(|cwd| cwd.is_absolute()).unwrap_or(&engine.directory);
-        // The home's safety is judged against the workspace; where that is not known yet, against the start.
-        let guess = named.clone().unwrap_or_else(|| start.to_owned());
-        let home = Home::open(&engine.scope(guess, Mode::Build)).ok();
-        let mut session = Self {
-            engine,
-            key: event.session_id.as_ref().map(|id| format!("session {id}")),
-            home,
-            facts: Facts::default(),
-            workspace: Utf8PathBuf::new(),
-            begins: false,
-            messages: Vec::new(),
-        };
-        if let Some(key) = session.key.clone() {
-            session.facts = session.read(&key);
-        }
-        session.begins = session.key.is_some() && session.facts.workspace.is_none() && event.tool.is_none();
-        session.workspace = named
-            .or_else(|| session.facts.workspace.clone())
-            .unwrap_or_else(|| engine.find_workspace(&read::absolute(start, &engine.directory)));
-        if session.key.is_none() {
-            // Without a session an event stands alone; only the bound on stops must outlive it.
-            let key = format!("workspace {}", session.workspace);
-            if event.name.is_stop() || event.name == EventName::UserPromptSubmit {
-                let counted = session.read(&key);
-                session.facts.continued = counted.continued;
-                session.facts.continued_with = counted.continued_with;
-            }
-            session.key = Some(key);
-        }
-        session
-    }
-
-    fn is_alone(&self) -> bool {
-        !self.facts.remembered
-    }
-
-    fn read(&mut self, key: &str) -> Facts {
-        if let Some(memory) = &self.engine.memory {
-            let memory = memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            return memory.get(key).cloned().unwrap_or(Facts { remembered: true, ..Facts::default() });
-        }
-        let Some(home) = &self.home else { return Facts::default() };
-        match home.session(key) {
-            Ok((facts, 0)) => facts,
-            Ok((facts, newer)) => {
-                self.messages.push(format!(
-                    "becket: {newer} facts of this session were written by a newer Becket and are not understood"
-                ));
-                facts
-            }
-            Err(error) => {
-                self.messages.push(format!("becket: the session could not be read: {error}"));
-                Facts::default()
-            }
-        }
-    }
-
-    /// Applies the session's rules to what was said, and stores the facts that follow. Answers what a person is told.
-    fn settle(mut self, event: &Event, voices: &mut Vec<Voice>, stop_limit: u32) -> Vec<String> {
-        let began = self.begins.then(|| Fact::Began { workspace: self.workspace.clone() });
-        let alone = self.is_alone();
-        let decide = |facts: &Facts, voices: &mut Vec<Voice>| {
-            let mut new: Vec<Fact> = began.clone().into_iter().collect();
-            new.extend(session::settle(event, voices, facts, stop_limit));
-            if alone {
-                new.retain(|fact| {
-                    matches!(fact, Fact::Prompted | Fact::Continued { .. } | Fact::Rested { .. })
-                });
-                if facts.continued.is_empty() {
-                    new.retain(|fact| !matches!(fact, Fact::Prompted));
-                }
-            }
-            new
-        };
-        let mut settled = voices.clone();
-        let new = decide(&self.facts, &mut settled);
-        if new.is_empty() {
-            *voices = settled;
-            return self.messages;
-        }
-        let key = self.key.take().unwrap_or_default();
-        let mut stored = std::mem::take(voices);
-        let result = self.store(&key, |facts| {
-            let mut facts = facts.clone();
-            facts.remembered = !alone;
-            decide(&facts, &mut stored)
-        });
-        match result {
-            Ok(()) => *voices = stored,
-            Err(message) => {
-                *voices = settled;
-                self.messages.push(format!("becket: the session could not be remembered: {message}"));
-                if event.name.is_stop() && event.flag("stop_hook_active") != Some(false) {
-                    unbounded_stop(voices);
-                }
-            }
-        }
-        self.messages
-    }
-
-    fn store(&self, key: &str, decide: impl FnOnce(&Facts) -> Vec<Fact>) -> Result<(), String> {
-        if let Some(memory) = &self.engine.memory {
-            let mut memory = memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let facts =
-                memory.entry(key.to_owned()).or_insert(Facts { remembered: true, ..Facts::default() });
-            for fact in decide(facts) {
-                facts.add(fact);
-            }
-            return Ok(());
-        }
-        match &self.home {
-            Some(home) => home.add_facts(key, decide).map_err(|error| error.to_string()),
-            None => Err("there is no place for it".to_owned()),
-        }
-    }
-}
-
-/// A stop that cannot be counted is not denied: it might be for ever.
-fn unbounded_stop(voices: &mut [Voice]) {
-    for voice in voices.iter_mut().filter(|voice| voice.said.decision == Decision::Deny) {
-        let why = voice.said.reason.take().map(|why| format!(": {}", text::line(&why))).unwrap_or_default();
-        voice.said.decision = Decision::Allow;
-        voice.said.continue_with = None;
-        voice.said.messages.push(format!(
-            "{}: a hook objects to this end, but how often it did cannot be counted, so the turn ends{why}",
-            voice.dialect
-        ));
     }
 }

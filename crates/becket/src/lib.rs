@@ -11,6 +11,8 @@ mod home;
 mod nested;
 mod read;
 mod run;
+mod runs;
+mod session;
 pub mod settings;
 mod workspace;
 

@@ -5,6 +5,7 @@
 //! again what comes next ([`Rules::next`]): more runs to start side by side, or what all of them said.
 
 pub mod albedo;
+pub mod celeste;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,7 +25,7 @@ use crate::scope::Scope;
 use crate::session::Facts;
 
 /// Every dialect this program knows, in the order in which they are asked.
-pub static ALL: &[&dyn Dialect] = &[&albedo::Albedo];
+pub static ALL: &[&dyn Dialect] = &[&albedo::Albedo, &celeste::Celeste];
 
 /// The name of a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -459,6 +460,8 @@ pub struct Said {
     pub continue_with: Option<String>,
     /// How often it may deny a stop.
     pub bound: Option<Bound>,
+    /// What a person is told when `bound` lets the end come, in the dialect's own words.
+    pub at_bound: Option<String>,
     /// What the session holds fast for it from now on; null lets it go.
     pub keep: Option<Value>,
     /// Its runs, skipped ones too.
@@ -477,6 +480,7 @@ impl Default for Said {
             notices: Vec::new(),
             continue_with: None,
             bound: None,
+            at_bound: None,
             keep: None,
             runs: Vec::new(),
         }

@@ -1,0 +1,173 @@
+//! One event's session: what is known of it, where it is kept, and the facts that an event adds.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use becket_core::event::{Event, EventName};
+use becket_core::merge::Voice;
+use becket_core::outcome::Decision;
+use becket_core::scope::Mode;
+use becket_core::session::{self, Fact, Facts};
+use becket_core::text;
+use camino::Utf8PathBuf;
+
+use crate::engine::{Engine, Request};
+use crate::home::Home;
+use crate::read;
+
+/// Sessions of an engine that forgets.
+pub(crate) type Memory = Mutex<BTreeMap<String, Facts>>;
+
+/// What is known of the event's session, and where it is kept.
+pub(crate) struct Session<'a> {
+    engine: &'a Engine,
+    key: Option<String>,
+    home: Option<Home>,
+    pub(crate) facts: Facts,
+    pub(crate) workspace: Utf8PathBuf,
+    begins: bool,
+    messages: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn of(engine: &'a Engine, request: &Request<'_>) -> Self {
+        let event = request.event;
+        let named = request.workspace.map(|named| read::absolute(named, &engine.directory));
+        let start = event.cwd.as_deref().filter(|cwd| cwd.is_absolute()).unwrap_or(&engine.directory);
+        // The home's safety is judged against the workspace; until that is known, against the start.
+        let guess = named.clone().unwrap_or_else(|| start.to_owned());
+        let home = Home::open(&engine.scope(guess, Mode::Build)).ok();
+        let mut session = Self {
+            engine,
+            key: event.session_id.as_ref().map(|id| format!("session {id}")),
+            home,
+            facts: Facts::default(),
+            workspace: Utf8PathBuf::new(),
+            begins: false,
+            messages: Vec::new(),
+        };
+        if let Some(key) = session.key.clone() {
+            session.facts = session.read(&key);
+        }
+        let found = || engine.find_workspace(&read::absolute(start, &engine.directory));
+        session.workspace = named.clone().or_else(|| session.facts.workspace.clone()).unwrap_or_else(found);
+        let is_planted = |workspace: &Utf8PathBuf| {
+            engine.scope(workspace.clone(), Mode::Build).is_planted(&engine.settings.homes.becket)
+        };
+        if session.home.is_some() && is_planted(&session.workspace) {
+            // Whoever writes the workspace could have written these facts.
+            session.home = None;
+            session.facts = Facts::default();
+            session.workspace = named.unwrap_or_else(found);
+        }
+        session.begins = session.key.is_some() && session.facts.workspace.is_none() && event.tool.is_none();
+        if session.key.is_none() {
+            // Without a session an event stands alone; only the bound on stops must outlive it.
+            let key = format!("workspace {}", session.workspace);
+            if event.name.is_stop() || event.name == EventName::UserPromptSubmit {
+                let counted = session.read(&key);
+                session.facts.continued = counted.continued;
+                session.facts.continued_with = counted.continued_with;
+            }
+            session.key = Some(key);
+        }
+        session
+    }
+
+    fn is_alone(&self) -> bool {
+        !self.facts.remembered
+    }
+
+    fn read(&mut self, key: &str) -> Facts {
+        if let Some(memory) = self.engine.memory() {
+            let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            return memory.get(key).cloned().unwrap_or(Facts { remembered: true, ..Facts::default() });
+        }
+        let Some(home) = &self.home else { return Facts::default() };
+        match home.session(key) {
+            Ok((facts, 0)) => facts,
+            Ok((facts, newer)) => {
+                self.messages.push(format!(
+                    "becket: {newer} facts of this session were written by a newer Becket and are not understood"
+                ));
+                facts
+            }
+            Err(error) => {
+                self.messages.push(format!("becket: the session could not be read: {error}"));
+                Facts::default()
+            }
+        }
+    }
+
+    /// Applies the session's rules to what was said, and stores the facts that follow. Answers what a person is told.
+    pub(crate) fn settle(mut self, event: &Event, voices: &mut Vec<Voice>, stop_limit: u32) -> Vec<String> {
+        let began = self.begins.then(|| Fact::Began { workspace: self.workspace.clone() });
+        let alone = self.is_alone();
+        let decide = |facts: &Facts, voices: &mut Vec<Voice>| {
+            let mut new: Vec<Fact> = began.clone().into_iter().collect();
+            new.extend(session::settle(event, voices, facts, stop_limit));
+            if alone {
+                new.retain(|fact| {
+                    matches!(fact, Fact::Prompted | Fact::Continued { .. } | Fact::Rested { .. })
+                });
+                if facts.continued.is_empty() {
+                    new.retain(|fact| !matches!(fact, Fact::Prompted));
+                }
+            }
+            new
+        };
+        let mut settled = voices.clone();
+        let new = decide(&self.facts, &mut settled);
+        if new.is_empty() {
+            *voices = settled;
+            return self.messages;
+        }
+        let key = self.key.take().unwrap_or_default();
+        let mut stored = std::mem::take(voices);
+        let result = self.store(&key, |facts| {
+            let mut facts = facts.clone();
+            facts.remembered = !alone;
+            decide(&facts, &mut stored)
+        });
+        match result {
+            Ok(()) => *voices = stored,
+            Err(message) => {
+                *voices = settled;
+                self.messages.push(format!("becket: the session could not be remembered: {message}"));
+                if event.name.is_stop() && event.flag("stop_hook_active") != Some(false) {
+                    unbounded_stop(voices);
+                }
+            }
+        }
+        self.messages
+    }
+
+    fn store(&self, key: &str, decide: impl FnOnce(&Facts) -> Vec<Fact>) -> Result<(), String> {
+        if let Some(memory) = self.engine.memory() {
+            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let facts =
+                memory.entry(key.to_owned()).or_insert(Facts { remembered: true, ..Facts::default() });
+            for fact in decide(facts) {
+                facts.add(fact);
+            }
+            return Ok(());
+        }
+        match &self.home {
+            Some(home) => home.add_facts(key, decide).map_err(|error| error.to_string()),
+            None => Err("there is no place for it".to_owned()),
+        }
+    }
+}
+
+/// A stop that cannot be counted is not denied: it might be for ever.
+fn unbounded_stop(voices: &mut [Voice]) {
+    for voice in voices.iter_mut().filter(|voice| voice.said.decision == Decision::Deny) {
+        let why = voice.said.reason.take().map(|why| format!(": {}", text::line(&why))).unwrap_or_default();
+        voice.said.decision = Decision::Allow;
+        voice.said.continue_with = None;
+        voice.said.messages.push(format!(
+            "{}: a hook objects to this end, but how often it did cannot be counted, so the turn ends{why}",
+            voice.dialect
+        ));
+    }
+}
