@@ -13,7 +13,7 @@
 //! assert_eq!(pattern.is_match("MultiEdit"), Ok(false));
 //!
 //! let error = Pattern::new("a{3,2}").unwrap_err();
-//! assert_eq!(error.offset, 1);
+//! assert_eq!(error.offset, 2);
 //! # Ok::<(), becket_pattern::PatternError>(())
 //! ```
 //!
