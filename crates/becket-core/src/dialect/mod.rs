@@ -6,6 +6,7 @@
 
 pub mod albedo;
 pub mod celeste;
+pub mod shadowcode;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -25,7 +26,7 @@ use crate::scope::Scope;
 use crate::session::Facts;
 
 /// Every dialect this program knows, in the order in which they are asked.
-pub static ALL: &[&dyn Dialect] = &[&albedo::Albedo, &celeste::Celeste];
+pub static ALL: &[&dyn Dialect] = &[&albedo::Albedo, &celeste::Celeste, &shadowcode::Shadowcode];
 
 /// The name of a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -146,6 +147,11 @@ pub trait Rules: Send + Sync {
     /// The dialect's own record of a run, for the journal: before its start (`finished` is `None`, the checks before
     /// the start have passed) and after its end.
     fn record(&self, _job: &Job, _finished: Option<&Finished>) -> Option<Value> {
+        None
+    }
+
+    /// The dialect's own list of its definitions, where it has such a form.
+    fn catalog(&self) -> Option<Value> {
         None
     }
 
