@@ -178,7 +178,8 @@ impl Engine {
         let home = Home::open(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let mut ledger = home.ledger()?;
-        ledger.record(Name::Shadowcode, scope.workspace.as_str(), answer, "", home::now());
+        // By its real path: trust given or taken back under one name counts under every other.
+        ledger.record(Name::Shadowcode, scope.real_workspace.as_str(), answer, "", home::now());
         home.write_ledger(&ledger)?;
         let path = scope.workspace.to_string();
         let what = journal::What::Answered { dialect: Name::Shadowcode, path, answer, hash: None };

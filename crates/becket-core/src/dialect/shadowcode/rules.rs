@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
                 }
                 continue;
             }
-            match self.hook(source, happening, &context) {
+            match self.hook(source, happening, context) {
                 Walked::On => {}
                 other => return other,
             }
@@ -304,7 +304,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn hook(&mut self, source: usize, happening: &'a Happening, context: &Context<'_>) -> Walked {
+    fn hook(&mut self, source: usize, happening: &'a Happening, context: Context<'_>) -> Walked {
         let moment = happening.moment;
         let listed = &self.loaded.sources[source].hooks[0];
         let mut run = self.loaded.run(source, moment.as_str(), self.firing.look);
@@ -343,7 +343,7 @@ impl<'a> Walk<'a> {
         if moment.is_gate() || is_cancelled { Walked::Enough } else { Walked::On }
     }
 
-    fn job(&self, source: usize, moment: Moment, context: &Context<'_>) -> Job {
+    fn job(&self, source: usize, moment: Moment, context: Context<'_>) -> Job {
         let listed = &self.loaded.sources[source];
         let scope = self.firing.scope;
         let timeout = self.loaded.definitions[source].as_ref().map_or(1, |definition| definition.timeout);
