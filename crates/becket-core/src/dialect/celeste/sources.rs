@@ -103,6 +103,7 @@ struct Content {
     /// What a person reads before approving.
     shown: Arc<[u8]>,
     remarks: Vec<Mistake>,
+    holes: Vec<Mistake>,
 }
 
 impl Loading<'_> {
@@ -242,6 +243,10 @@ impl Loading<'_> {
             Ok(content) => {
                 for remark in &content.remarks {
                     self.remark(path, remark, &remark.message);
+                }
+                // The run that fails says so; until then lists show it.
+                for hole in &content.holes {
+                    self.problem(path, Some(hole), &hole.message);
                 }
                 Some(content)
             }
@@ -432,10 +437,16 @@ fn read(site: &Site, bytes: &Arc<[u8]>) -> Result<Content, Vec<Mistake>> {
             shown: read.hooks.into(),
             definitions: read.definitions,
             remarks: read.remarks,
+            holes: read.holes,
         });
     }
     let parsed = definitions::parse(bytes)?;
-    Ok(Content { definitions: parsed.definitions, shown: Arc::clone(bytes), remarks: parsed.remarks })
+    Ok(Content {
+        definitions: parsed.definitions,
+        shown: Arc::clone(bytes),
+        remarks: vec![],
+        holes: parsed.holes,
+    })
 }
 
 /// What a person reads of a file whose hooks are known already.
