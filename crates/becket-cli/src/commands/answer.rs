@@ -73,10 +73,13 @@ fn ask(source: &Source, answer: Answer) -> Result<bool> {
         return Err(CommandError::new("this is not a terminal, so nobody can be asked")
             .hint(format!("read the hooks with `becket list`, then add `--hash {hash}`")));
     }
-    let mut page = String::new();
-    list::describe(&mut page, source);
     let own = dialect::ALL.iter().find(|dialect| dialect.name() == source.dialect);
     let own = own.and_then(|dialect| dialect.question(source)).filter(|_| answer == Answer::Approve);
+    let mut page = String::new();
+    if own.is_none() {
+        // A dialect's own question shows all that is to be seen.
+        list::describe(&mut page, source);
+    }
     let question = match answer {
         _ if let Some(question) = own => question,
         Answer::Approve => format!(
