@@ -782,6 +782,26 @@ fn what_is_approved_during_a_session_joins_it() {
 }
 
 #[test]
+fn two_events_at_once_lose_no_guard() {
+    let files =
+        Files::default().put(GLOBAL, hooks("PreToolUse", &["{}"])).put(REPO, hooks("PreToolUse", &[DENY]));
+    let approved = files.approve(REPO);
+    let edited = approved.clone().put(REPO, hooks("PreToolUse", &["{}"]));
+    let mut session = Session::begun();
+    // Both events began before either had stored what it holds.
+    let stale = session.0.clone();
+    let keep = |files: &Files| {
+        let rules = files.load(&scope(), None);
+        play_with(&*rules, &of("Notification"), &stale, |_| panic!()).0.keep.unwrap()
+    };
+    let dialect = crate::dialect::Name::Celeste;
+    for value in [keep(&approved), keep(&edited)] {
+        session.0.add(crate::session::Fact::Kept { dialect, value });
+    }
+    assert_eq!(session.fire(&edited, &of("PreToolUse")).said.decision, Decision::Deny);
+}
+
+#[test]
 fn an_event_without_a_session_stands_alone() {
     let files = Files::default().put(REPO, hooks("PreToolUse", &[DENY])).approve(REPO);
     let mut session = Session(Facts::default());
