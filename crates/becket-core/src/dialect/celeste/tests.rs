@@ -299,6 +299,19 @@ fn a_repo_source_runs_only_while_it_is_what_was_approved() {
 }
 
 #[test]
+fn what_is_skipped_is_told_of_at_once_in_a_session_and_when_due_outside_one() {
+    let files = Files::default().put(REPO, hooks("PreToolUse", &["{}"]));
+    let mut session = Session::begun();
+    assert_eq!(session.fire(&files, &of("Stop")).said.messages.len(), 1);
+    assert_eq!(session.fire(&files, &of("PreToolUse")).said.messages.len(), 0);
+    let mut alone = Session(Facts::default());
+    let stop = event(r#"{"hook_event_name":"Stop"}"#);
+    assert_eq!(alone.fire(&files, &stop).said.messages.len(), 0);
+    let call = event(r#"{"hook_event_name":"PreToolUse","tool_name":"X","tool_input":{}}"#);
+    assert_eq!(alone.fire(&files, &call).said.messages.len(), 1);
+}
+
+#[test]
 fn a_store_written_by_hand_is_honoured() {
     let text = hooks("PreToolUse", &["a && b"]);
     let hash = hash_of(&parse_file(text.as_bytes()).unwrap());
