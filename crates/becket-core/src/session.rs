@@ -20,6 +20,9 @@ pub const VERSION: u32 = 1;
 /// Most keys of told notices that are remembered; beyond that the first are told again.
 const MOST_TOLD: usize = 2_000;
 
+/// Most blocked calls that are remembered: a host reports the end of one soon or never.
+const MOST_BLOCKED: usize = 500;
+
 /// One thing that happened in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +51,11 @@ pub enum Fact {
         /// [`crate::dialect::Notice::key`].
         key: String,
     },
+    /// A gate blocked a tool call.
+    Blocked {
+        /// The host's name for the call.
+        call: String,
+    },
     /// A dialect holds something fast.
     Kept {
         /// Whose.
@@ -75,6 +83,8 @@ pub struct Facts {
     pub continued_with: Option<String>,
     /// What a person was told already.
     pub told: BTreeSet<String>,
+    /// Tool calls that a gate blocked, by the host's names.
+    pub blocked: BTreeSet<String>,
     /// What dialects hold fast.
     pub kept: BTreeMap<Name, Value>,
 }
@@ -106,6 +116,12 @@ impl Facts {
                 }
                 self.told.insert(key);
             }
+            Fact::Blocked { call } => {
+                if self.blocked.len() >= MOST_BLOCKED {
+                    self.blocked.clear();
+                }
+                self.blocked.insert(call);
+            }
             Fact::Kept { dialect, value: Value::Null } => {
                 self.kept.remove(&dialect);
             }
@@ -135,6 +151,12 @@ impl Facts {
     /// Whether a prompt is the text with which Becket itself made the agent go on.
     pub fn is_own_prompt(&self, prompt: &str) -> bool {
         self.continued_with.as_deref() == Some(crate::hash::of(prompt.trim().as_bytes()).as_str())
+    }
+
+    /// Whether a gate blocked the call that the event tells of.
+    pub fn is_blocked(&self, event: &Event) -> bool {
+        let call = event.tool.as_ref().and_then(|tool| tool.call_id.as_ref());
+        call.is_some_and(|call| self.blocked.contains(call))
     }
 
     fn count(&self, counter: &str) -> u32 {
@@ -208,6 +230,13 @@ pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u3
         new.extend(kept.map(|value| Fact::Kept { dialect: voice.dialect, value }));
     }
     tell_once(voices, facts, &mut new);
+    if matches!(event.name, EventName::PreToolUse | EventName::PermissionRequest)
+        && voices.iter().any(|voice| voice.said.decision >= Decision::Deny)
+        && let Some(call) = event.tool.as_ref().and_then(|tool| tool.call_id.clone())
+        && !facts.blocked.contains(&call)
+    {
+        new.push(Fact::Blocked { call });
+    }
     if event.name.is_stop() {
         bound_stop(event, voices, facts, stop_limit, &mut new);
     }
