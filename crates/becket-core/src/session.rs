@@ -17,6 +17,9 @@ use crate::outcome::Decision;
 /// Version of the form of a line.
 pub const VERSION: u32 = 1;
 
+/// The key of what is only added to: see [`Fact::Kept`].
+pub const FIRST: &str = "first";
+
 /// Most keys of told notices that are remembered; beyond that the first are told again.
 const MOST_TOLD: usize = 2_000;
 
@@ -56,7 +59,8 @@ pub enum Fact {
         /// The host's name for the call.
         call: String,
     },
-    /// A dialect holds something fast.
+    /// A dialect holds something fast. Of an object, what stands under [`FIRST`] is added to what is held there
+    /// already, and never replaces it: two events at once that each hold something then lose nothing.
     Kept {
         /// Whose.
         dialect: Name,
@@ -125,11 +129,17 @@ impl Facts {
             Fact::Kept { dialect, value: Value::Null } => {
                 self.kept.remove(&dialect);
             }
-            Fact::Kept { dialect, value } => {
-                self.kept.insert(dialect, value);
-            }
+            Fact::Kept { dialect, value } => self.keep(dialect, value),
             Fact::Sum(facts) => *self = *facts,
         }
+    }
+
+    fn keep(&mut self, dialect: Name, mut value: Value) {
+        let held = self.kept.remove(&dialect).and_then(|mut held| held.get_mut(FIRST).map(Value::take));
+        if let (Some(Value::Object(held)), Some(Value::Object(new))) = (held, value.get_mut(FIRST)) {
+            new.extend(held);
+        }
+        self.kept.insert(dialect, value);
     }
 
     /// Reads the lines of a session. A torn last line, as a kill leaves it, is left out; so is a line that cannot
@@ -413,6 +423,19 @@ mod tests {
         let mut second = [voice];
         settle(&event, &mut second, &facts, 8);
         assert_eq!((first[0].said.messages.len(), second[0].said.messages.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_held_first_stays_and_is_added_to() {
+        let kept = |value: Value| Fact::Kept { dialect: Name::Celeste, value };
+        let mut facts = Facts::default();
+        facts.add(kept(serde_json::json!({"first": {"a": 1, "b": 1}})));
+        facts.add(kept(serde_json::json!({"first": {"b": 2, "c": 2}})));
+        assert_eq!(facts.kept[&Name::Celeste], serde_json::json!({"first": {"a": 1, "b": 1, "c": 2}}));
+        facts.add(kept(serde_json::json!({"n": 1})));
+        assert_eq!(facts.kept[&Name::Celeste], serde_json::json!({"n": 1}));
+        facts.add(kept(Value::Null));
+        assert!(facts.kept.is_empty());
     }
 
     #[test]

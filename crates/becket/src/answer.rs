@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use becket_core::dialect::{Answer, Dialect, Known, Name, Question, Source, Standing, Store, StoreChange};
+use becket_core::hash;
 use becket_core::journal::{self, Record};
 use becket_core::place::{Found, Place};
 use becket_core::scope::{Mode, Scope};
@@ -75,7 +76,7 @@ impl Loaded {
     /// The content of a source that was approved last, if it is known.
     pub fn approved_content(&self, source: &Source) -> Option<Vec<u8>> {
         let entry = self.ledger.entry(source.dialect, &source.path)?;
-        self.home.as_ref()?.content(&entry.hash)
+        self.home.as_ref()?.content(entry.content.as_ref().unwrap_or(&entry.hash))
     }
 }
 
@@ -139,6 +140,9 @@ impl Engine {
             home.keep_content(&source.content)?;
         }
         ledger.record(source.dialect, &source.path, answer, &hash, home::now());
+        if answer == Answer::Approve {
+            ledger.note_content(source.dialect, &source.path, hash::of(&source.content));
+        }
         let store = OpenStore::open(dialect, &loaded.scope, &source)?;
         let question = Question {
             scope: &loaded.scope,
