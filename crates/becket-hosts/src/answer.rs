@@ -1,7 +1,7 @@
 //! An outcome in the words of the agent that asked.
 
 use becket_core::event::{Event, EventName};
-use becket_core::json::Object;
+use becket_core::json::{self, Object};
 use becket_core::outcome::{Decision, Outcome};
 use serde_json::Value;
 
@@ -32,7 +32,11 @@ pub fn encode(host: Host, event: &Event, outcome: &Outcome) -> Words {
         Host::Gemini => gemini::words(event, &plan),
         Host::Opencode => opencode::words(event, &plan),
     };
-    Words { stdout: line(&object), stderr: plan.notes.iter().map(|note| format!("{note}\n")).collect(), exit: 0 }
+    Words {
+        stdout: line(&object),
+        stderr: plan.notes.iter().map(|note| format!("{note}\n")).collect(),
+        exit: 0,
+    }
 }
 
 /// Says that nothing could be judged, and why. At a gate that is a denial. Where not even the event is known it is
@@ -55,6 +59,20 @@ pub fn refuse(host: Host, event: Option<EventName>, why: &str) -> Words {
     // Said a second time for whoever looks at the agent's log.
     words.stderr = format!("becket: {why}\n");
     words
+}
+
+/// Whether the agent will take these words as a denial of a tool call.
+pub fn is_denial(host: Host, words: &Words) -> bool {
+    if words.exit == 2 {
+        return host != Host::Opencode && !words.stderr.trim().is_empty();
+    }
+    let said = json::parse_object(words.stdout.trim_end().as_bytes()).unwrap_or_default();
+    let (place, key, word) = match host {
+        Host::Claude | Host::Codex => (said.get("hookSpecificOutput"), "permissionDecision", "deny"),
+        Host::Gemini => return said.get("decision").and_then(Value::as_str) == Some("deny"),
+        Host::Opencode => return said.get("verdict").and_then(Value::as_str) == Some("deny"),
+    };
+    words.exit == 0 && place.and_then(|place| place.get(key)).and_then(Value::as_str) == Some(word)
 }
 
 /// Says nothing, explicitly: for events that have no counterpart.

@@ -130,11 +130,7 @@ fn renamed(host: Host, event: Option<EventName>, what: &str) -> DecodeError {
 }
 
 /// The event under the host's own name for it; `None` for one without a counterpart.
-fn native(
-    host: Host,
-    fields: &Object,
-    beside: Option<EventName>,
-) -> Result<Option<EventName>, DecodeError> {
+fn native(host: Host, fields: &Object, beside: Option<EventName>) -> Result<Option<EventName>, DecodeError> {
     let name = match fields.get("hook_event_name") {
         Some(Value::String(name)) if !name.is_empty() => name,
         None => return Err(renamed(host, beside, "it has no `hook_event_name`")),
@@ -302,8 +298,9 @@ fn sender(host: Host, fields: &Object) -> Option<(&'static str, Option<Host>)> {
     }
     let event = fields.get("hook_event_name").and_then(Value::as_str)?;
     let is_of = |other: Host| other.rows().iter().any(|row| row.native == event);
-    let is_gemini = matches!(event, "BeforeTool" | "AfterTool" | "BeforeAgent" | "AfterAgent" | "PreCompress")
-        || gemini::WITHOUT_COUNTERPART.contains(&event);
+    let is_gemini =
+        matches!(event, "BeforeTool" | "AfterTool" | "BeforeAgent" | "AfterAgent" | "PreCompress")
+            || gemini::WITHOUT_COUNTERPART.contains(&event);
     let is_codex = has(&"turn_id") && is_of(Host::Codex);
     let is_claude = (has(&"prompt_id") || has(&"effort")) && is_of(Host::Claude);
     let sender = match host {
@@ -324,8 +321,20 @@ fn asks_nothing(name: &str) -> bool {
     let plain: String =
         name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
     const TELLS: [&str; 14] = [
-        "post", "after", "sessionstart", "sessionend", "stop", "agentstop", "subagentst", "notification",
-        "interrupt", "error", "taskstart", "taskcomplete", "workspaceopen", "sessionshutdown",
+        "post",
+        "after",
+        "sessionstart",
+        "sessionend",
+        "stop",
+        "agentstop",
+        "subagentst",
+        "notification",
+        "interrupt",
+        "error",
+        "taskstart",
+        "taskcomplete",
+        "workspaceopen",
+        "sessionshutdown",
     ];
     TELLS.iter().any(|tells| plain.starts_with(tells))
 }

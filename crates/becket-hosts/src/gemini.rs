@@ -56,7 +56,8 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new(EventName::Stop, "AfterAgent")
         .is(Answer::Deny, Way::Honoured)
         .is(Answer::Halt, Way::Honoured)
-        .is(Answer::Context, Way::WithReason)
+        // The reason comes back as a prompt, and is known again by its text: nothing may be added to it.
+        .is(Answer::Context, Way::ToPerson)
         .is(Answer::Message, Way::Honoured),
     Row::new(EventName::Notification, "Notification")
         .observed()

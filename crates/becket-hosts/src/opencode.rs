@@ -84,7 +84,7 @@ const AFTER: Row = Row::new(EventName::PostToolUse, "tool.execute.after")
 const STOP: Row = Row::new(EventName::Stop, "session.idle")
     .is(Answer::Deny, Way::Honoured)
     .is(Answer::Halt, Way::Honoured)
-    .is(Answer::Context, Way::WithReason)
+    .is(Answer::Context, Way::Later)
     .is(Answer::Message, Way::Honoured);
 
 /// What the plugin is told. It knows no other keys.
@@ -162,8 +162,7 @@ pub(crate) fn read(sent: &Object) -> Result<Option<(EventName, Object)>, String>
         "event" => {
             let told = part("event").ok_or("it has no `event`")?;
             let properties = told.get("properties").and_then(Value::as_object);
-            session = of(properties, "sessionID")
-                .or_else(|| properties?.get("info")?.get("id").cloned());
+            session = of(properties, "sessionID").or_else(|| properties?.get("info")?.get("id").cloned());
             match told.get("type").and_then(Value::as_str).unwrap_or_default() {
                 "session.created" => {
                     put("source", Some("startup".into()));

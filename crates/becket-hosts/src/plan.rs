@@ -113,8 +113,7 @@ fn decide(host: Host, row: &Row, plan: &mut Plan, decision: Decision) {
         }
         Way::Ends => {
             plan.decision = Decision::Halt;
-            plan.reason =
-                format!("{}\n({title} cannot refuse only this, so the turn ends.)", plan.reason);
+            plan.reason = format!("{}\n({title} cannot refuse only this, so the turn ends.)", plan.reason);
         }
         Way::Held => {
             let can_deny = row.way(Answer::Deny) == Way::Honoured && !row.event.is_stop();
@@ -203,7 +202,8 @@ fn add_context(host: Host, row: &Row, plan: &mut Plan, contexts: &[String]) {
     let objects = plan.decision >= Decision::Deny;
     match row.way(Answer::Context) {
         Way::Honoured => plan.context = Some(joined),
-        Way::Later if !objects => plan.context = Some(joined),
+        // A text that Becket makes the agent go on with is known again by its hash: nothing is added to it.
+        Way::Later if !objects || row.event.is_stop() => plan.context = Some(joined),
         Way::Later | Way::WithReason if objects => plan.reason = format!("{}\n\n{joined}", plan.reason),
         _ => plan.messages.push(format!(
             "A hook has something for the model that {} cannot be told here:\n{joined}",

@@ -5,10 +5,13 @@
 //! terminal and no command line of its own.
 
 mod answer;
+mod caller;
+mod calls;
 mod engine;
 mod files;
 mod home;
 mod nested;
+pub mod others;
 mod read;
 mod run;
 mod runs;
@@ -21,6 +24,7 @@ pub use becket_core as core;
 pub use becket_core::event::{Event, EventError, EventName};
 pub use becket_core::outcome::{Decision, Outcome};
 pub use becket_exec::Cancel;
+pub use caller::Caller;
 pub use engine::{Custodian, Engine, Loaded, Options, Request};
 pub use files::FileError;
 pub use home::now;

@@ -137,6 +137,25 @@ fn parse(text: &str) -> Result<Object<'_>, EditError> {
     }
 }
 
+/// The file as a value, without its comments; `None` for one that cannot be read.
+pub(super) fn value(text: &str) -> Option<serde_json::Value> {
+    fn of(value: &Value<'_>) -> serde_json::Value {
+        match value {
+            Value::StringLit(text) => text.value.to_string().into(),
+            Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or_default(),
+            Value::BooleanLit(boolean) => boolean.value.into(),
+            Value::Array(array) => array.elements.iter().map(of).collect(),
+            Value::Object(object) => {
+                let entries = object.properties.iter();
+                entries.map(|entry| (entry.name.as_str().to_owned(), of(&entry.value))).collect()
+            }
+            Value::NullKeyword(_) => serde_json::Value::Null,
+        }
+    }
+    let root = parse(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
+    Some(of(&Value::Object(root)))
+}
+
 /// The `hooks` of the root, if there are any.
 fn hooks<'a, 'b>(root: &'b Object<'a>) -> Result<Option<&'b Object<'a>>, EditError> {
     match only(root, "hooks")? {

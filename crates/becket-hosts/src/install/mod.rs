@@ -63,9 +63,9 @@ impl Line {
 
 /// Whether a command line is one that Becket installed for this host.
 pub fn is_installed_line(host: Host, command: &str) -> bool {
-    command
-        .split_once(&format!(" hook {host} --home "))
-        .is_some_and(|(program, _)| program.starts_with(['/', '\'']) && !program.contains([';', '&', '|', '\n']))
+    command.split_once(&format!(" hook {host} --home ")).is_some_and(|(program, _)| {
+        program.starts_with(['/', '\'']) && !program.contains([';', '&', '|', '\n'])
+    })
 }
 
 /// Where the agent looks, for a person or for a project.
@@ -170,4 +170,49 @@ pub fn unplugged(host: Host, before: &[u8]) -> Result<Option<String>, InstallErr
         plugin::Whose::Changed => Err(InstallError::Changed),
         plugin::Whose::Other => Ok(Some(String::from_utf8_lossy(before).into_owned())),
     }
+}
+
+/// Why the agent does not run its hooks although the entries are there: a switch in the same file.
+pub fn switched_off(host: Host, text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    let root = edit::value(text)?;
+    match host {
+        Host::Claude if root.get("disableAllHooks") == Some(&true.into()) => {
+            Some("`disableAllHooks` is true in its settings".to_owned())
+        }
+        Host::Gemini => {
+            let config = root.get("hooksConfig")?;
+            if config.get("enabled") == Some(&false.into()) {
+                return Some("`hooksConfig.enabled` is false in its settings".to_owned());
+            }
+            let disabled = config.get("disabled")?.as_array()?;
+            disabled
+                .contains(&"becket".into())
+                .then(|| "`hooksConfig.disabled` in its settings names becket".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The installed commands of a file, each with the event it stands under; as a shell would be given them.
+pub fn installed(host: Host, text: &[u8]) -> Vec<(String, String)> {
+    let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
+    if host == Host::Opencode {
+        let argv = text.lines().find_map(|line| line.strip_prefix("const LINE = "));
+        let argv: Option<Vec<String>> = argv.and_then(|argv| serde_json::from_str(argv).ok());
+        return argv
+            .map(|argv| argv.iter().map(|word| shell_quote(word)).collect::<Vec<_>>().join(" "))
+            .map(|command| ("tool.execute.before".to_owned(), command))
+            .into_iter()
+            .collect();
+    }
+    let root = edit::value(text).unwrap_or_default();
+    let events = root.get("hooks").and_then(|hooks| hooks.as_object()).into_iter().flatten();
+    let commands = events.flat_map(|(event, groups)| {
+        let handlers = groups.as_array().into_iter().flatten();
+        let handlers = handlers.filter_map(|group| group.get("hooks")?.as_array()).flatten();
+        handlers
+            .filter_map(move |handler| Some((event.clone(), handler.get("command")?.as_str()?.to_owned())))
+    });
+    commands.filter(|(_, command)| is_installed_line(host, command)).collect()
 }

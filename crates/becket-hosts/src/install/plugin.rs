@@ -12,7 +12,7 @@ const BODY: &str = include_str!("opencode.js");
 const MARK: &str = "// Written by `becket install opencode`; `becket uninstall opencode` removes it. sha256:";
 
 /// The whole file.
-pub fn file(line: &Line) -> String {
+pub(super) fn file(line: &Line) -> String {
     let argv = line.argv(Host::Opencode, None);
     let argv = serde_json::to_string(&argv).unwrap_or_default();
     let (head, code) = BODY.split_once("\n\n").unwrap_or(("", BODY));
@@ -22,7 +22,7 @@ pub fn file(line: &Line) -> String {
 
 /// What a file is to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub(super) enum Whose {
     /// As Becket wrote it.
     Ours,
     /// Becket's, and changed since.
@@ -32,7 +32,7 @@ pub enum Whose {
 }
 
 /// Tells whose a file is.
-pub fn whose(bytes: &[u8]) -> Whose {
+pub(super) fn whose(bytes: &[u8]) -> Whose {
     let Some(behind) = bytes.strip_prefix(MARK.as_bytes()) else { return Whose::Other };
     match behind.iter().position(|byte| *byte == b'\n') {
         Some(end) if hash::of(&behind[end + 1..]).as_bytes() == &behind[..end] => Whose::Ours,
