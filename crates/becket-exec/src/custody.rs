@@ -51,6 +51,12 @@ impl Leader {
         Self { pid, fd, mark, found: Vec::new() }
     }
 
+    /// The quick way: itself and its group.
+    pub(crate) fn kill(&self) {
+        let _ = sys::signal_group(self.fd.as_fd(), Signal::KILL);
+        self.node_signal(Signal::KILL);
+    }
+
     fn node_signal(&self, signal: Signal) {
         let _ = pidfd_send_signal(&self.fd, signal);
     }
@@ -121,9 +127,7 @@ impl Custody {
 
     /// Asks everything that can be found of the job to end. `KILL` is not asked here.
     pub(crate) fn ask_to_end(&mut self, leader: &mut Leader) {
-        if matches!(self, Self::Group) {
-            leader.found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], |_| {});
-        }
+        leader.found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], |_| {});
         for signal in [Signal::TERM, Signal::CONT] {
             self.signal_group(leader, signal);
             for node in &leader.found {
@@ -132,32 +136,29 @@ impl Custody {
         }
     }
 
-    /// Kills everything that can be found of the job. Under a keeper the rest goes with its sweep.
+    /// Kills everything that can be found of the job. Under a keeper the rest goes with its sweep, but
+    /// that comes only when the whole batch is over.
     pub(crate) fn kill(&mut self, leader: &mut Leader) {
-        if matches!(self, Self::Group) {
-            kill_tree(leader);
-        }
+        kill_tree(leader);
         self.signal_group(leader, Signal::KILL);
     }
 
-    /// Kills what a job that has exited left behind outside its group, where this custodian cannot
-    /// leave that to the end of the batch.
+    /// Kills what can be found of a job that has exited and must leave nothing behind.
     pub(crate) fn clear(&mut self, leader: &mut Leader) {
+        for node in leader.found.drain(..) {
+            kill_below(&node);
+        }
+        // A keeper's sweep finds these, and more, without looking at every process there is.
         if matches!(self, Self::Group) {
-            for node in leader.found.drain(..).chain(tree::marked(&leader.mark)) {
-                kill_below(&node);
-            }
+            tree::marked(&leader.mark).iter().for_each(kill_below);
         }
     }
 
     /// The custodian is gone: the job cannot be asked about any more, and is killed.
     pub(crate) fn abandon(&mut self, leader: &mut Leader) {
         kill_tree(leader);
-        let _ = sys::signal_group(leader.fd.as_fd(), Signal::KILL);
-        leader.node_signal(Signal::KILL);
-        for node in tree::marked(&leader.mark) {
-            kill_below(&node);
-        }
+        leader.kill();
+        tree::marked(&leader.mark).iter().for_each(kill_below);
     }
 
     fn signal_group(&mut self, leader: &Leader, signal: Signal) {

@@ -7,7 +7,7 @@ use crate::capture::Captured;
 use crate::start::StartError;
 
 /// What is known about a job that is over.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ended {
     /// Why it is over.
     pub end: End,
@@ -41,7 +41,7 @@ impl Ended {
 }
 
 /// Why a job is over. Only [`Exited`](Self::Exited) is a verdict of the program itself.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
     /// It ended by itself, with this exit code (0 to 255).

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// One program to run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// A path, or a bare name that is looked up on the `PATH` of [`env`](Self::env) (`/bin:/usr/bin`
     /// where that has none). A relative path is relative to [`dir`](Self::dir). Also the program's own
@@ -16,7 +16,7 @@ pub struct Job {
     /// takes (usually 2 MiB, and 128 KiB each), else [`StartError::TooLong`](crate::StartError::TooLong).
     pub args: Vec<OsString>,
     /// Its working directory. If it is gone, the nearest directory above that exists is taken and
-    /// reported in [`Ended::dir`](crate::Ended::dir).
+    /// reported in [`Ended::dir`](crate::Ended::dir). A relative one starts from this process's own.
     pub dir: PathBuf,
     /// Its whole environment: nothing is inherited. The runner adds its [mark](crate::MARK).
     pub env: Vec<(OsString, OsString)>,
@@ -27,7 +27,7 @@ pub struct Job {
 }
 
 /// The limits of one job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// How long it may run, from the moment it is started. Covers feeding, draining and waiting. What
     /// comes on top in the worst case: [`grace`](Self::grace) and two seconds for killing and reaping.

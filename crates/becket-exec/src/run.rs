@@ -26,7 +26,8 @@ pub struct Batch<'a> {
     /// When all of it must be over: what has not been started by then is [`End::NoTime`], what is
     /// running [`End::TimedOut`].
     pub deadline: Option<Instant>,
-    /// Ends all of it: what is running is cut short, what has not been started is [`End::Cancelled`].
+    /// Ends all of it: what is running is cut short, what has not been started is [`End::Cancelled`]. A
+    /// job that has exited and is only waited for because of its pipes keeps its own end.
     pub cancel: &'a Cancel,
 }
 
@@ -41,7 +42,8 @@ const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// same order. `on_end` is told of each as soon as it is over.
 ///
 /// Blocks until all is over: at the latest when the last job's timeout or the batch's deadline is over,
-/// plus that job's grace and a few seconds for killing and cleaning up, which usually take milliseconds.
+/// plus that job's grace and a few seconds for killing and cleaning up, which usually take milliseconds. A
+/// keeper that is alive but does not answer (somebody has stopped it) counts as gone after ten seconds.
 /// Starts no thread. Works from any thread; a [`Custody`] serves one batch at a time.
 ///
 /// Nothing here is an error of the call: each job has its own end.
@@ -139,6 +141,17 @@ struct Running {
     held: bool,
     /// Why it is being cut short.
     cut: Option<End>,
+    /// Nothing is left to do for it.
+    over: bool,
+}
+
+/// Where a batch is left by a panic of its caller's.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.over {
+            self.leader.kill();
+        }
+    }
 }
 
 /// How far a job has got.
@@ -199,6 +212,7 @@ impl Running {
             status: Status::Running,
             held: false,
             cut: None,
+            over: false,
         })
     }
 
@@ -332,6 +346,7 @@ impl Running {
     }
 
     fn finish(&mut self) -> Ended {
+        self.over = true;
         let end = self.cut.take().unwrap_or(match self.status {
             Status::Ended(exit) => exit.into(),
             Status::Lost | Status::Running => End::Lost,

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use crate::ending::Exit;
@@ -76,7 +76,7 @@ pub(crate) fn spawn(
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     if plan.error.get() != 0 {
         // It has ended already; in a host that reaps everything somebody else may have been here first.
-        let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        let _ = retry_on_intr(|| waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED));
         return Err(Errno::from_raw_os_error(plan.error.get()));
     }
     let pidfd = above_stdio(pidfd).map_err(|_| Errno::MFILE)?;
@@ -214,6 +214,14 @@ pub(crate) fn fork() -> Result<Option<Pid>, Errno> {
 pub(crate) fn exit_now(code: c_int) -> ! {
     // SAFETY: _exit has no preconditions and does not return.
     unsafe { libc::_exit(code) }
+}
+
+/// Makes a write beyond the limit on a file's size (`ulimit -f`) an error like a full disk, where it would end
+/// the process otherwise. For a program whose verdict must not be lost to a journal that cannot grow: call it
+/// once, at the start. What the program runs has the default again.
+pub fn outlive_file_limit() {
+    // SAFETY: both are constants, and ignoring a signal runs no code.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Makes a process that was forked or started into a keeper's: no descriptor from `from` upwards, no

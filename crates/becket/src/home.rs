@@ -29,6 +29,9 @@ const SESSION_LIMIT: u64 = 16 << 20;
 /// A session's file is removed this long after its last event.
 const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// A mark of a run that is this old belongs to none.
+const RUN_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// So many files are looked at for their age when a session begins.
 const AGED_AT_ONCE: usize = 64;
 
@@ -176,18 +179,20 @@ impl Home {
         file.seek(SeekFrom::End(0)).map_err(io)?;
         file.write_all(lines.as_bytes()).map_err(io)?;
         if is_new {
-            self.forget_old_sessions();
+            self.forget("sessions", SESSION_AGE);
+            self.forget("runs", RUN_AGE);
         }
         Ok(())
     }
 
-    /// Removes some files of sessions that had no event for long. What cannot be removed is left.
-    fn forget_old_sessions(&self) {
-        let Ok(entries) = fs::read_dir(self.path.join("sessions")) else { return };
+    /// Removes some files that were not written for long: sessions without events, marks of runs whose Becket was
+    /// killed. What cannot be removed is left.
+    fn forget(&self, folder: &str, most: Duration) {
+        let Ok(entries) = fs::read_dir(self.path.join(folder)) else { return };
         for entry in entries.flatten().take(AGED_AT_ONCE) {
             let age =
                 entry.metadata().and_then(|data| data.modified()).map(|at| at.elapsed().unwrap_or_default());
-            if age.is_ok_and(|age| age > SESSION_AGE) {
+            if age.is_ok_and(|age| age > most) {
                 drop(fs::remove_file(entry.path()));
             }
         }

@@ -5,6 +5,7 @@
 //! terminal and no command line of its own.
 
 mod answer;
+mod bundle;
 mod caller;
 mod calls;
 mod engine;
@@ -23,7 +24,8 @@ pub use answer::{AnswerError, Answered};
 pub use becket_core as core;
 pub use becket_core::event::{Event, EventError, EventName};
 pub use becket_core::outcome::{Decision, Outcome};
-pub use becket_exec::Cancel;
+pub use becket_exec::{Cancel, outlive_file_limit};
+pub use bundle::BundleChange;
 pub use caller::Caller;
 pub use engine::{Custodian, Engine, Loaded, Options, Request};
 pub use files::FileError;

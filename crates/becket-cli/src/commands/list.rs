@@ -19,7 +19,11 @@ pub(crate) fn run(common: &Common) -> Result {
         loaded.problems.iter().chain(loaded.rules.iter().flat_map(|rules| rules.problems())).collect();
     if common.json {
         let sources: Vec<Value> = sources.into_iter().map(source_json).collect();
-        output::json(&json!({ "sources": sources, "problems": problems }), true)?;
+        let mut list = json!({ "sources": sources, "problems": problems });
+        if let Some(catalog) = loaded.rules.iter().find_map(|rules| rules.catalog()) {
+            list["catalog"] = catalog;
+        }
+        output::json(&list, true)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = String::new();
@@ -69,6 +73,12 @@ pub(super) fn describe(page: &mut String, source: &Source) {
     let _ = writeln!(page, "{path}  [{} {}: {standing}]", source.dialect, source.kind);
     if let Some(hash) = &source.hash {
         let _ = writeln!(page, "  hash {hash}");
+    }
+    if source.hooks.is_empty() && !source.content.is_empty() {
+        // A section that defines no hooks is approved for what it says.
+        for line in source.content.split(|&byte| byte == b'\n') {
+            let _ = writeln!(page, "     {}", text::line_of(line));
+        }
     }
     for hook in &source.hooks {
         let name = hook.name.as_deref().map(|name| format!(" {}", text::line(name))).unwrap_or_default();

@@ -1,6 +1,8 @@
 //! The verbs, one file each.
 
 mod answer;
+mod bundle;
+mod catalog;
 mod config;
 mod doctor;
 mod fire;
@@ -9,6 +11,7 @@ mod hosts;
 mod install;
 mod list;
 mod replay;
+mod trust;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -38,6 +41,10 @@ pub(crate) fn run(cli: &Cli) -> Result {
         Verb::Hosts => hosts::run(common),
         Verb::Doctor { hosts, project } => doctor::run(common, hosts, *project),
         Verb::Hook(options) => hook::run(common, options),
+        Verb::Trust(project) => trust::run(common, project, dialect::Answer::Approve),
+        Verb::Untrust(project) => trust::run(common, project, dialect::Answer::Forget),
+        Verb::Catalog => catalog::run(common),
+        Verb::Bundle(what) => bundle::run(common, what),
         Verb::Config => config::run(common),
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, waitid};
@@ -274,7 +274,7 @@ impl Drop for Keeper {
         let Some(process) = self.process.take() else { return };
         // It exits at once; a moment is given so that no zombie is left in a host that goes on.
         let mut fds = [PollFd::new(&process, PollFlags::IN)];
-        let _ = poll(&mut fds, Some(&Timespec { tv_sec: 2, tv_nsec: 0 }));
+        let _ = retry_on_intr(|| poll(&mut fds, Some(&Timespec { tv_sec: 2, tv_nsec: 0 })));
         let _ = waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
     }
 }

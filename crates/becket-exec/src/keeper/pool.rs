@@ -58,6 +58,13 @@ pub struct Leased<'a> {
     custody: Custody,
 }
 
+// A pool is shared between threads, and a lease may end in another than it began in.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Pool>();
+    shared::<Leased<'_>>();
+};
+
 impl Deref for Leased<'_> {
     type Target = Custody;
 

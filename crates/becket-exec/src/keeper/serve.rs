@@ -24,6 +24,8 @@ use crate::{sys, tree};
 /// How long a sweep may take before it gives up on what cannot be ended (a process of another user, or
 /// one that the kernel holds).
 const SWEEP: Duration = Duration::from_secs(2);
+/// How many rounds follow each other without a pause.
+const EAGER_ROUNDS: u32 = 32;
 /// How long killed processes may take to be gone before a keeper counts as not free.
 const SETTLE: Duration = Duration::from_millis(20);
 
@@ -143,7 +145,12 @@ impl Serving<'_> {
             },
             wire::FINISH => (self.finish(&request)?, None),
             wire::SIGNAL => (self.signal(&request)?, None),
-            wire::SWEEP => (ok(sweep(&marks(&request.body))), None),
+            wire::SWEEP => {
+                let left = sweep(&marks(&request.body));
+                // No job runs any more, and what was reaped has no number to be asked by.
+                self.leaders.clear();
+                (ok(left), None)
+            }
             wire::REST => (ok(i32::from(!self.settled())), None),
             _ => return Err(Closed),
         };
@@ -234,7 +241,7 @@ fn reap() -> Below {
 /// went. What still forks is stopped first, and the rounds go on until nothing new turns up.
 fn sweep(spared: &[Mark]) -> i32 {
     let until = Instant::now() + SWEEP;
-    loop {
+    for round in 0.. {
         if matches!(reap(), Below::Nothing) {
             return 0;
         }
@@ -265,8 +272,14 @@ fn sweep(spared: &[Mark]) -> i32 {
         if Instant::now() > until {
             return 1;
         }
-        std::thread::yield_now();
+        // Most are gone at once; one with much memory takes its time, and need not be watched closely.
+        if round < EAGER_ROUNDS {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
+    0
 }
 
 fn dying() -> bool {

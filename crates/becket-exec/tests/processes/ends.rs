@@ -20,6 +20,7 @@ tests![
     at_once_bounds_how_many_run,
     no_controlling_terminal,
     nothing_is_left_after_many_runs,
+    a_panic_of_the_caller_leaves_nothing,
 ];
 
 fn exit_codes_and_signals() {
@@ -170,4 +171,17 @@ fn nothing_is_left_after_many_runs() {
     // In a process of its own: other tests run beside this one.
     let out = std::process::Command::new(myself()).arg("role:many").output().unwrap();
     assert_eq!(text(&out.stdout), "ok\n", "{}", text(&out.stderr));
+}
+
+fn a_panic_of_the_caller_leaves_nothing() {
+    each_custody(|custody| {
+        let (token, cancel) = (token(), Cancel::new().unwrap());
+        let jobs = [sh(&format!("exec sleep {token}")), sh("exit 0")];
+        let batch = Batch { at_once: 2, deadline: None, cancel: &cancel };
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run(custody, &jobs, &batch, |_, _| std::panic::resume_unwind(Box::new("the caller's")))
+        }));
+        assert!(panic.is_err());
+        assert_gone(&token);
+    });
 }

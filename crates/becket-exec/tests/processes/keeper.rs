@@ -52,10 +52,12 @@ fn host(kind: &str, token: &str) -> (Child, u32) {
 }
 
 fn a_killed_caller_leaves_nothing() {
-    for kind in ["fork", "spawn"] {
+    let ways = [("fork", "KILL"), ("spawn", "KILL"), ("fork", "TERM"), ("spawn", "INT")];
+    for (kind, signal) in ways {
         let token = token();
         let (mut child, keeper) = host(kind, &token);
-        child.kill().unwrap();
+        let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
         child.wait().unwrap();
         until("all its jobs are gone", || alive(&format!("sleep\0{token}")) == 0);
         until("the keeper itself is gone", || {

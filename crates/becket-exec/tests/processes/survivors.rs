@@ -20,6 +20,7 @@ tests![
     a_server_of_an_earlier_batch_is_spared,
     end_everything_ends_finished_jobs_too,
     a_keeper_kills_in_time_what_ignores_term,
+    what_left_the_group_gets_its_grace_too,
 ];
 
 /// Starts processes that leave in every way but one, and tells when all are running. `{t}` sleeps.
@@ -178,4 +179,21 @@ fn a_keeper_kills_in_time_what_ignores_term() {
     let ended = run_one(&mut custody, sh(&script).timeout(ms(500)));
     assert!(matches!(ended.end, End::TimedOut) && ended.duration < Duration::from_secs(5));
     assert_eq!(alive(&token), 0);
+}
+
+fn what_left_the_group_gets_its_grace_too() {
+    each_custody(|custody| {
+        let dir = tempfile::tempdir().unwrap();
+        let (begun, cleaned) = (dir.path().join("begun"), dir.path().join("cleaned"));
+        let script = format!(
+            "setsid sh -c 'trap \"echo >{}; exit\" TERM; echo >{}; while :; do sleep 0.01; done' & sleep 60",
+            cleaned.display(),
+            begun.display()
+        );
+        let mut job = sh(&script).timeout(Duration::from_secs(1));
+        job.limits.grace = Duration::from_secs(5);
+        let ended = run_one(custody, job);
+        assert!(matches!(ended.end, End::TimedOut) && ended.duration < Duration::from_secs(5));
+        assert_eq!((lines(&begun), lines(&cleaned)), (1, 1));
+    });
 }

@@ -1,0 +1,77 @@
+//! Bounds rather than medians: the slowest of eight calls at once, and memory under a flood.
+//!
+//! `cargo bench -p becket-cli --bench bounds`
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a measurement that a person runs"
+)]
+
+mod setting;
+
+use std::time::{Duration, Instant};
+
+use becket::{Cancel, Custodian, Event, Request};
+use setting::{CALL, Setting};
+
+fn main() {
+    eight_calls_at_once();
+    flood();
+}
+
+/// Eight tool calls of one session at once, each with one hook, whole programs.
+fn eight_calls_at_once() {
+    const ROUNDS: usize = 100;
+    let setting = Setting::new().hooks(&[("PreToolUse", "Bash", "true")]);
+    let envelope = setting.envelope(CALL);
+    let timed = || {
+        let began = Instant::now();
+        setting.fire(&envelope);
+        began.elapsed()
+    };
+    let mut alone: Vec<Duration> = (0..ROUNDS * 2).map(|_| timed()).collect();
+    let mut together: Vec<Duration> = (0..ROUNDS)
+        .flat_map(|_| {
+            std::thread::scope(|scope| {
+                let calls: Vec<_> = (0..8).map(|_| scope.spawn(timed)).collect();
+                calls.into_iter().map(|call| call.join().unwrap()).collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    alone.sort();
+    together.sort();
+    let p = |times: &[Duration], percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3;
+    println!("one call: p50 {:.2} ms, p99 {:.2} ms", p(&alone, 50), p(&alone, 99));
+    println!(
+        "eight at once: p50 {:.2} ms, p99 {:.2} ms; p99 / p50 of one = {:.2}",
+        p(&together, 50),
+        p(&together, 99),
+        p(&together, 99) / p(&alone, 50)
+    );
+}
+
+/// 1 GiB of output from one hook: how far memory grows.
+fn flood() {
+    let setting = Setting::new().hooks(&[("PostToolUse", "Bash", "head -c 1073741824 /dev/zero >&2")]);
+    let engine = setting.engine(Custodian::Group);
+    let text = CALL.replace("PreToolUse", "PostToolUse");
+    let event = Event::read(text.as_bytes(), None).unwrap();
+    let cancel = Cancel::new().unwrap();
+    let before = peak();
+    let began = Instant::now();
+    engine.fire(&Request { event: &event, workspace: None, mode: None, deadline: None, cancel: &cancel });
+    println!(
+        "a flood of output (albedo ends it at 1 MiB): {:.0} ms, memory grew by {} KiB",
+        began.elapsed().as_secs_f64() * 1e3,
+        peak().saturating_sub(before)
+    );
+}
+
+/// The most memory this process has had, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

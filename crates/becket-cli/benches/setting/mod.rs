@@ -1,0 +1,95 @@
+//! A home with hooks in it, for measuring.
+
+#![allow(dead_code, reason = "each benchmark uses a part of it")]
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use becket::{Custodian, Engine, Options};
+use camino::Utf8PathBuf;
+use tempfile::TempDir;
+
+/// A temporary home and workspace.
+pub(crate) struct Setting {
+    _directory: TempDir,
+    pub(crate) home: Utf8PathBuf,
+    pub(crate) workspace: Utf8PathBuf,
+}
+
+impl Setting {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::from_path_buf(directory.path().to_owned()).unwrap();
+        let setting = Self { home: root.join("home"), workspace: root.join("work"), _directory: directory };
+        fs::create_dir_all(setting.home.join(".albedo")).unwrap();
+        fs::create_dir_all(setting.workspace.join(".git")).unwrap();
+        setting
+    }
+
+    /// albedo's global file with these hooks: event, matcher, command.
+    pub(crate) fn hooks(self, hooks: &[(&str, &str, &str)]) -> Self {
+        let entries: Vec<String> = hooks
+            .iter()
+            .map(|(event, matcher, command)| {
+                format!(r#""{event}":[{{"matcher":"{matcher}","hooks":[{{"type":"command","command":"{command}"}}]}}]"#)
+            })
+            .collect();
+        // Repeated events are written into one list.
+        let mut by_event: Vec<(String, Vec<String>)> = Vec::new();
+        for ((event, ..), entry) in hooks.iter().zip(entries) {
+            let group = entry.split_once(":[").unwrap().1.strip_suffix(']').unwrap().to_owned();
+            match by_event.iter_mut().find(|(name, _)| name == event) {
+                Some((_, groups)) => groups.push(group),
+                None => by_event.push(((*event).to_owned(), vec![group])),
+            }
+        }
+        let events: Vec<String> =
+            by_event.iter().map(|(event, groups)| format!(r#""{event}":[{}]"#, groups.join(","))).collect();
+        fs::write(self.home.join(".albedo/hooks.json"), format!(r#"{{"hooks":{{{}}}}}"#, events.join(",")))
+            .unwrap();
+        self
+    }
+
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        vec![("PATH".into(), std::env::var_os("PATH").unwrap()), ("HOME".into(), self.home.as_str().into())]
+    }
+
+    pub(crate) fn engine(&self, custodian: Custodian) -> Engine {
+        Engine::open(Options {
+            environment: self.environment(),
+            directory: self.workspace.clone(),
+            custodian,
+            forgetful: true,
+            ..Options::default()
+        })
+        .unwrap()
+    }
+
+    /// An envelope in a file, to be given as stdin.
+    pub(crate) fn envelope(&self, text: &str) -> Utf8PathBuf {
+        let path = self.home.join("envelope.json");
+        File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        path
+    }
+
+    /// The whole program, from its start to its end.
+    pub(crate) fn fire(&self, envelope: &Utf8PathBuf) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_becket"));
+        command.arg("fire").env_clear().envs(self.environment()).current_dir(&self.workspace);
+        command.stdin(File::open(envelope).unwrap()).stdout(Stdio::null());
+        assert!(command.status().unwrap().success());
+    }
+}
+
+/// The floor: a process started and waited for.
+pub(crate) fn bare(program: impl AsRef<Path>, arguments: &[&str]) {
+    let mut command = Command::new(program.as_ref());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    assert!(command.status().unwrap().success());
+}
+
+/// A tool call as an agent sends it.
+pub(crate) const CALL: &str = r#"{"hook_event_name":"PreToolUse","session_id":"bench","tool_name":"Bash","tool_input":{"command":"cargo test"}}"#;
