@@ -3,6 +3,7 @@
 use becket_core::event::{Event, EventName};
 use becket_core::json::Object;
 use becket_core::outcome::Decision;
+use becket_core::paths;
 use becket_core::tool::{Kind, ToolCall};
 use serde_json::{Value, json};
 
@@ -101,10 +102,7 @@ pub(crate) fn is_unreported(call: &ToolCall) -> bool {
         Some(Value::Array(words)) => words.last().and_then(Value::as_str).unwrap_or_default(),
         _ => return false,
     };
-    let Some((before, _)) = text.split_once("*** Begin Patch") else { return false };
-    before
-        .split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
-        .any(|word| matches!(word, "apply_patch" | "applypatch"))
+    paths::patch_in_command(text).is_some()
 }
 
 pub(crate) fn words(event: &Event, plan: &Plan) -> Object {

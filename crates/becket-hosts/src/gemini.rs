@@ -78,8 +78,13 @@ pub(crate) const WITHOUT_COUNTERPART: [&str; 3] = ["BeforeModel", "AfterModel", 
 /// The exit code of a shell call, which stands only in the text of its result.
 pub(crate) fn exit_code(response: &Value) -> Option<i64> {
     let text = response.get("llmContent")?.as_str()?;
-    // The last one: what the command itself wrote stands before it.
-    text.lines().rev().find_map(|line| line.trim().strip_prefix("Exit Code:")?.trim().parse().ok())
+    // Only the report's own last lines count: what the command wrote comes before them, and may look the same.
+    const REPORT: [&str; 6] =
+        ["Exit Code:", "Error:", "Signal:", "Background PIDs:", "Process Group PGID:", "</"];
+    let lines = text.lines().rev().map(str::trim);
+    let mut report =
+        lines.take_while(|line| line.is_empty() || REPORT.iter().any(|label| line.starts_with(label)));
+    report.find_map(|line| line.strip_prefix("Exit Code:")?.trim().parse().ok())
 }
 
 pub(crate) fn words(event: &Event, plan: &Plan) -> Object {
