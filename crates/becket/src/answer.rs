@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use becket_core::dialect::{Answer, Dialect, Known, Name, Question, Source, Store, StoreChange};
+use becket_core::dialect::{Answer, Dialect, Known, Name, Question, Source, Standing, Store, StoreChange};
 use becket_core::hash;
 use becket_core::journal::{self, Record};
 use becket_core::place::{Found, Place};
@@ -61,8 +61,10 @@ pub enum AnswerError {
 /// An answer that was taken.
 #[derive(Debug)]
 pub struct Answered {
-    /// The source as it stands now.
+    /// The source that was answered about.
     pub source: Source,
+    /// How it stands now; `None` where nothing is left of it.
+    pub standing: Option<Standing>,
 }
 
 impl Loaded {
@@ -165,8 +167,8 @@ impl Engine {
         };
         drop(home.journal(&[Record { v: journal::VERSION, at: home::now(), what }]));
         let after = self.load(workspace);
-        let source = after.source(&source.path).cloned().unwrap_or(source);
-        Ok(Answered { source })
+        let standing = after.source(&source.path).map(|source| source.standing);
+        Ok(Answered { source, standing })
     }
 
     /// Records whether a whole project is trusted, where its dialect asks for that: ShadowCode. It is kept in Becket's

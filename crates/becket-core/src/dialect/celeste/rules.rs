@@ -108,7 +108,14 @@ impl Rules for Celeste {
                 match chain.command(definition, directory) {
                     Ok(command) => {
                         let moment = moment.as_str().to_owned();
-                        let job = Job { source: at.source, hook: at.hook, moment, command, recheck: None };
+                        let job = Job {
+                            source: at.source,
+                            hook: at.hook,
+                            moment,
+                            command,
+                            recheck: None,
+                            refused: None,
+                        };
                         return Step::Run(Batch { jobs: vec![job], at_once: 1, within: None });
                     }
                     Err(why) => chain.fail(source, at.hook, &why),
