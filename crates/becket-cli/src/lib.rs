@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod difference;
 mod input;
 mod output;
 

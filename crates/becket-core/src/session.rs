@@ -10,15 +10,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::dialect::{Bound, Name, Then};
-use crate::event::{Event, EventName};
+use crate::event::{Event, EventError, EventName};
+use crate::json::Object;
 use crate::merge::Voice;
 use crate::outcome::Decision;
 
 /// Version of the form of a line.
 pub const VERSION: u32 = 1;
 
+/// The key of what is only added to: see [`Fact::Kept`].
+pub const FIRST: &str = "first";
+
 /// Most keys of told notices that are remembered; beyond that the first are told again.
 const MOST_TOLD: usize = 2_000;
+
+/// Most blocked calls that are remembered: a host reports the end of one soon or never.
+const MOST_BLOCKED: usize = 500;
+
+/// Most calls that are held open; the oldest goes first.
+const MOST_OPEN: usize = 32;
 
 /// One thing that happened in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,15 +58,75 @@ pub enum Fact {
         /// [`crate::dialect::Notice::key`].
         key: String,
     },
-    /// A dialect holds something fast.
+    /// A gate blocked a tool call.
+    Blocked {
+        /// The host's name for the call.
+        call: String,
+    },
+    /// A dialect holds something fast. Of an object, what stands under [`FIRST`] is added to what is held there
+    /// already, and never replaces it: two events at once that each hold something then lose nothing.
     Kept {
         /// Whose.
         dialect: Name,
         /// What; null lets it go.
         value: Value,
     },
+    /// A call was let through whose end its host will never report.
+    Opened {
+        /// The call.
+        call: Box<OpenCall>,
+    },
+    /// That call counts as ended.
+    Closed {
+        /// [`OpenCall::id`].
+        id: String,
+    },
+    /// A hook ended the turn where its host cannot: nothing more of it is let through.
+    Halted {
+        /// The hook's own text.
+        reason: String,
+        /// The turn is the one that the next prompt begins.
+        next_turn: bool,
+    },
     /// All facts so far, added up.
     Sum(Box<Facts>),
+}
+
+/// A call whose end its host will never report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The host's name for the call.
+    pub id: String,
+    /// The subagent that made it; `None` for the session's own agent.
+    pub agent: Option<String>,
+    /// The envelope it was reported in, with the input that ran.
+    pub fields: Object,
+}
+
+impl OpenCall {
+    /// Whether `event` shows that the call is over: whoever made it does something else, or comes to an end.
+    pub fn is_over_at(&self, event: &Event) -> bool {
+        self.agent.as_deref() == event.text("agent_id")
+            || matches!(event.name, EventName::Stop | EventName::SessionEnd)
+    }
+
+    /// The end of the call, as its host would have reported it: without a result, which nobody knows.
+    ///
+    /// # Errors
+    /// The envelope no longer makes an event.
+    pub fn end(mut self) -> Result<Event, EventError> {
+        self.fields.insert("hook_event_name".to_owned(), EventName::PostToolUse.as_str().into());
+        Event::from_fields(self.fields, Some(EventName::PostToolUse))
+    }
+}
+
+/// A turn that a hook ended and its host did not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Halted {
+    /// The hook's own text.
+    pub reason: String,
+    /// The turn is the one that the next prompt begins.
+    pub next_turn: bool,
 }
 
 /// What a session's facts add up to.
@@ -75,8 +145,14 @@ pub struct Facts {
     pub continued_with: Option<String>,
     /// What a person was told already.
     pub told: BTreeSet<String>,
+    /// Tool calls that a gate blocked, by the host's names.
+    pub blocked: BTreeSet<String>,
     /// What dialects hold fast.
     pub kept: BTreeMap<Name, Value>,
+    /// Calls whose end will never be reported.
+    pub open: Vec<OpenCall>,
+    /// The turn was ended by a hook and goes on all the same.
+    pub halted: Option<Halted>,
 }
 
 impl Facts {
@@ -90,6 +166,7 @@ impl Facts {
                 self.prompts += 1;
                 self.continued.clear();
                 self.continued_with = None;
+                self.halted = None;
             }
             Fact::Continued { counters, with } => {
                 for counter in counters {
@@ -106,14 +183,34 @@ impl Facts {
                 }
                 self.told.insert(key);
             }
+            Fact::Blocked { call } => {
+                if self.blocked.len() >= MOST_BLOCKED {
+                    self.blocked.clear();
+                }
+                self.blocked.insert(call);
+            }
             Fact::Kept { dialect, value: Value::Null } => {
                 self.kept.remove(&dialect);
             }
-            Fact::Kept { dialect, value } => {
-                self.kept.insert(dialect, value);
+            Fact::Kept { dialect, value } => self.keep(dialect, value),
+            Fact::Opened { call } => {
+                if self.open.len() >= MOST_OPEN {
+                    self.open.remove(0);
+                }
+                self.open.push(*call);
             }
+            Fact::Closed { id } => self.open.retain(|call| call.id != id),
+            Fact::Halted { reason, next_turn } => self.halted = Some(Halted { reason, next_turn }),
             Fact::Sum(facts) => *self = *facts,
         }
+    }
+
+    fn keep(&mut self, dialect: Name, mut value: Value) {
+        let held = self.kept.remove(&dialect).and_then(|mut held| held.get_mut(FIRST).map(Value::take));
+        if let (Some(Value::Object(held)), Some(Value::Object(new))) = (held, value.get_mut(FIRST)) {
+            new.extend(held);
+        }
+        self.kept.insert(dialect, value);
     }
 
     /// Reads the lines of a session. A torn last line, as a kill leaves it, is left out; so is a line that cannot
@@ -135,6 +232,12 @@ impl Facts {
     /// Whether a prompt is the text with which Becket itself made the agent go on.
     pub fn is_own_prompt(&self, prompt: &str) -> bool {
         self.continued_with.as_deref() == Some(crate::hash::of(prompt.trim().as_bytes()).as_str())
+    }
+
+    /// Whether a gate blocked the call that the event tells of.
+    pub fn is_blocked(&self, event: &Event) -> bool {
+        let call = event.tool.as_ref().and_then(|tool| tool.call_id.as_ref());
+        call.is_some_and(|call| self.blocked.contains(call))
     }
 
     fn count(&self, counter: &str) -> u32 {
@@ -208,6 +311,13 @@ pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u3
         new.extend(kept.map(|value| Fact::Kept { dialect: voice.dialect, value }));
     }
     tell_once(voices, facts, &mut new);
+    if matches!(event.name, EventName::PreToolUse | EventName::PermissionRequest)
+        && voices.iter().any(|voice| voice.said.decision >= Decision::Deny)
+        && let Some(call) = event.tool.as_ref().and_then(|tool| tool.call_id.clone())
+        && !facts.blocked.contains(&call)
+    {
+        new.push(Fact::Blocked { call });
+    }
     if event.name.is_stop() {
         bound_stop(event, voices, facts, stop_limit, &mut new);
     }
@@ -369,6 +479,34 @@ mod tests {
     }
 
     #[test]
+    fn an_open_call_is_over_when_its_own_agent_goes_on() {
+        let fields = stop(
+            r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"x"},"tool_use_id":"c","agent_id":"a"}"#,
+        )
+        .fields;
+        let call = OpenCall { id: "c".to_owned(), agent: Some("a".to_owned()), fields };
+        let mut facts = Facts::default();
+        facts.add(Fact::Opened { call: Box::new(call.clone()) });
+        assert_eq!(facts.open.len(), 1);
+        assert!(!call.is_over_at(&stop(r#"{"hook_event_name":"Notification"}"#)));
+        assert!(call.is_over_at(&stop(r#"{"hook_event_name":"SubagentStop","agent_id":"a"}"#)));
+        assert!(call.is_over_at(&stop(r#"{"hook_event_name":"SessionEnd"}"#)));
+        let end = call.end().unwrap();
+        assert_eq!((end.name, end.tool.unwrap().call_id.as_deref()), (EventName::PostToolUse, Some("c")));
+        facts.add(Fact::Closed { id: "c".to_owned() });
+        assert_eq!(facts.open, []);
+    }
+
+    #[test]
+    fn a_halt_that_the_host_did_not_follow_lasts_until_the_next_prompt() {
+        let mut facts = Facts::default();
+        facts.add(Fact::Halted { reason: "r".to_owned(), next_turn: false });
+        assert!(facts.halted.is_some());
+        facts.add(Fact::Prompted);
+        assert_eq!(facts.halted, None);
+    }
+
+    #[test]
     fn notices_are_told_once() {
         let notice = Notice { key: "k".to_owned(), text: "t".to_owned() };
         let voice = Voice {
@@ -384,6 +522,19 @@ mod tests {
         let mut second = [voice];
         settle(&event, &mut second, &facts, 8);
         assert_eq!((first[0].said.messages.len(), second[0].said.messages.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_held_first_stays_and_is_added_to() {
+        let kept = |value: Value| Fact::Kept { dialect: Name::Celeste, value };
+        let mut facts = Facts::default();
+        facts.add(kept(serde_json::json!({"first": {"a": 1, "b": 1}})));
+        facts.add(kept(serde_json::json!({"first": {"b": 2, "c": 2}})));
+        assert_eq!(facts.kept[&Name::Celeste], serde_json::json!({"first": {"a": 1, "b": 1, "c": 2}}));
+        facts.add(kept(serde_json::json!({"n": 1})));
+        assert_eq!(facts.kept[&Name::Celeste], serde_json::json!({"n": 1}));
+        facts.add(kept(Value::Null));
+        assert!(facts.kept.is_empty());
     }
 
     #[test]

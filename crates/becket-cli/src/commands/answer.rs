@@ -39,15 +39,18 @@ fn give(
     shown: Option<&str>,
 ) -> Result {
     let answered = engine.answer(workspace, &source.path, answer, shown).map_err(CommandError::new)?;
-    let source = answered.source;
+    let (source, standing) = (answered.source, answered.standing);
     if common.json {
-        let standing = source.standing;
         output::json(
             &serde_json::json!({ "path": source.path, "standing": standing, "hash": source.hash }),
             true,
         )?;
     } else {
-        output::print(&format!("{} is now {}.\n", text::line(&source.path), source.standing.as_str()))?;
+        let path = text::line(&source.path);
+        output::print(&match standing {
+            Some(standing) => format!("{path} is now {}.\n", standing.as_str()),
+            None => format!("{path} is gone, and nothing remembers it any more.\n"),
+        })?;
     }
     Ok(ExitCode::SUCCESS)
 }

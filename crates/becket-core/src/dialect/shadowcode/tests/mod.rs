@@ -139,8 +139,13 @@ impl World {
                 Step::Run(batch) => {
                     assert_eq!((batch.jobs.len(), batch.at_once), (1, 1), "one at a time");
                     let job = batch.jobs.into_iter().next().unwrap();
-                    let (end, stderr) = end(&job.command.argv[2].to_string_lossy());
-                    self.started.push(job.clone());
+                    let (end, stderr) = match &job.refused {
+                        Some(why) => (End::Refused(why.clone()), String::new()),
+                        None => {
+                            self.started.push(job.clone());
+                            end(&job.command.argv[2].to_string_lossy())
+                        }
+                    };
                     let captured = |text: &str| Captured {
                         head: text.as_bytes().to_vec(),
                         tail: vec![],
