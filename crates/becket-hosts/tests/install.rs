@@ -213,7 +213,7 @@ fn hooks() -> impl Strategy<Value = String> {
         value()
     ];
     let list = (prop::collection::vec((gap(), group, gap()), 0..3), gap(), any::<bool>())
-        .prop_map(|(items, &empty, trailing)| container('[', ']', items, &empty, trailing));
+        .prop_map(|(items, empty, trailing)| container('[', ']', items, &empty, trailing));
     let names = Just(vec!["PreToolUse", "Stop", "BeforeTool", "SessionEnd", "Unknown"]).prop_shuffle();
     (prop::collection::vec((gap(), list, gap(), gap()), 0..5), names, gap(), any::<bool>()).prop_map(
         |(lists, names, empty, trailing)| {
