@@ -17,8 +17,13 @@ const TRIES: usize = 3;
 /// Most names of a folder that are looked at.
 const MOST_NAMES: usize = 100_000;
 
-/// What is at a place.
+/// What is at a place. A relative path is refused: it would be read from wherever the process stands, which may
+/// be somebody else's checkout.
 pub(crate) fn read(place: &Place) -> Found {
+    if !place.path.is_absolute() {
+        let why = "it is not an absolute path; set HOME to one".to_owned();
+        return Found::Refused(Refusal::Io(why));
+    }
     match place.what {
         What::File => settle(file(place, &place.path)),
         What::Folder { endings, most } => settle(folder(place, endings, most)),
@@ -152,9 +157,15 @@ fn folder(place: &Place, endings: &[&str], most: usize) -> Result<Found, Refusal
     Ok(Found::Folder { entries, more })
 }
 
-/// Whether anything is at a path, links followed.
+/// Whether anything is at an absolute path, links followed.
 pub(crate) fn exists(path: &Utf8Path) -> bool {
-    rustix::fs::accessat(CWD, path.as_std_path(), rustix::fs::Access::EXISTS, rustix::fs::AtFlags::empty())
+    path.is_absolute()
+        && rustix::fs::accessat(
+            CWD,
+            path.as_std_path(),
+            rustix::fs::Access::EXISTS,
+            rustix::fs::AtFlags::empty(),
+        )
         .is_ok()
 }
 

@@ -26,12 +26,12 @@ pub(crate) struct Bounds<'a> {
 pub(crate) fn run(custody: &mut Custody, batch: Batch, bounds: &Bounds<'_>) -> Vec<Finished> {
     let within = batch.within.map(|within| bounds.began + within);
     let deadline = [within, bounds.deadline].into_iter().flatten().min();
-    let checks: Vec<Option<String>> = batch.jobs.iter().map(|job| replaced(job.recheck.as_ref())).collect();
+    let checks: Vec<Option<End>> = batch.jobs.iter().map(refused).collect();
     let jobs: Vec<becket_exec::Job> = batch
         .jobs
         .iter()
         .zip(&checks)
-        .filter(|(_, replaced)| replaced.is_none())
+        .filter(|(_, refused)| refused.is_none())
         .map(|(job, _)| started(&job.command, bounds))
         .collect();
     let how = becket_exec::Batch { at_once: batch.at_once, deadline, cancel: bounds.cancel };
@@ -40,14 +40,20 @@ pub(crate) fn run(custody: &mut Custody, batch: Batch, bounds: &Bounds<'_>) -> V
         .jobs
         .into_iter()
         .zip(checks)
-        .map(|(job, replaced)| match replaced {
-            Some(why) => unstarted(job, End::Replaced(why)),
+        .map(|(job, refused)| match refused {
+            Some(end) => unstarted(job, end),
             None => match ends.next() {
                 Some(ended) => finished(job, ended, bounds),
                 None => unstarted(job, End::Lost),
             },
         })
         .collect()
+}
+
+/// Why a job is not started after all.
+fn refused(job: &Job) -> Option<End> {
+    let own = job.refused.clone().map(End::Refused);
+    own.or_else(|| replaced(job.recheck.as_ref()).map(End::Replaced))
 }
 
 /// Why a job's file is no longer what was approved.

@@ -337,6 +337,8 @@ pub struct Job {
     pub command: Command,
     /// The file that must still have this content just before the start.
     pub recheck: Option<Recheck>,
+    /// Why it is not started after all, where the dialect's own checks said no. It is a run all the same.
+    pub refused: Option<String>,
 }
 
 /// A command and its bounds.
@@ -420,6 +422,8 @@ pub enum End {
     NotStarted(String),
     /// Its file no longer has the content that was approved.
     Replaced(String),
+    /// The dialect's own checks said no: [`Job::refused`].
+    Refused(String),
     /// The time that the host gives ran out before it was started or before its own time did.
     NoTime,
     /// How it ended could not be learnt.

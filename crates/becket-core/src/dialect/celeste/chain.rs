@@ -319,7 +319,7 @@ fn judge(finished: &Finished, definition: &Definition, moment: Moment) -> Came {
         End::NoTime => did_not_finish(Status::Lost, "no time was left for it"),
         End::Lost => did_not_finish(Status::Lost, "how it ended could not be learnt"),
         End::NotStarted(why) => failed(format!("it could not be started: {why}")),
-        End::Replaced(why) => failed(why.clone()),
+        End::Replaced(why) | End::Refused(why) => failed(why.clone()),
         End::Exited(0) if finished.held => {
             failed("background process kept the hook's output open".to_owned())
         }
