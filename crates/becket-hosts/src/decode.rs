@@ -99,11 +99,10 @@ pub fn decode(host: Host, bytes: &[u8], beside: Beside<'_>) -> Result<Heard, Dec
         return Err(error);
     }
     let read = match host {
-        Host::Opencode => opencode_fields(fields).map_err(|why| renamed(host, beside.event, &why))?,
-        Host::Gemini => match native(host, &fields, beside.event)? {
-            Some(event) => Some(gemini_fields(event, fields)),
-            None => None,
-        },
+        Host::Opencode => opencode::read(&fields)
+            .map_err(|why| renamed(host, beside.event, &why))?
+            .map(|(event, fields)| Fields { event, fields }),
+        Host::Gemini => native(host, &fields, beside.event)?.map(|event| gemini_fields(event, fields)),
         Host::Claude | Host::Codex => {
             let event = native(host, &fields, beside.event)?;
             event.map(|event| Fields { event, fields })
@@ -164,10 +163,6 @@ fn gemini_fields(event: EventName, mut fields: Object) -> Fields {
         fields.shift_remove("tool_kind");
     }
     Fields { event, fields }
-}
-
-fn opencode_fields(sent: Object) -> Result<Option<Fields>, String> {
-    opencode::read(&sent).map(|read| read.map(|(event, fields)| Fields { event, fields }))
 }
 
 /// What all hosts have in common from here on.

@@ -1,5 +1,7 @@
 //! What real agents sent, decoded.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use becket_core::event::{Event, EventName};
 use becket_core::tool::Kind;
 use becket_hosts::Host;

@@ -1,5 +1,7 @@
 //! Plugging in and out: what stands in an agent's file stays, byte for byte.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use becket_hosts::Host;
 use becket_hosts::install::{InstallError, Line, installed, is_installed_line, plugged, unplugged};
 use proptest::prelude::*;
@@ -158,7 +160,7 @@ fn container(
     open: char,
     close: char,
     items: Vec<(String, String, String)>,
-    empty: String,
+    empty: &str,
     trailing: bool,
 ) -> String {
     if items.is_empty() {
@@ -174,7 +176,7 @@ fn container(
             text.push(',');
         }
     }
-    text.push_str(&empty);
+    text.push_str(empty);
     text.push(close);
     text
 }
@@ -190,14 +192,14 @@ fn value() -> impl Strategy<Value = String> {
         let items = prop::collection::vec((gap(), inner, gap()), 0..4);
         (items, gap(), any::<bool>(), any::<bool>()).prop_map(|(items, empty, trailing, is_list)| {
             if is_list {
-                return container('[', ']', items, empty, trailing);
+                return container('[', ']', items, &empty, trailing);
             }
             let items = items
                 .into_iter()
                 .enumerate()
                 .map(|(at, (before, item, after))| (before, format!("\"k{at}\": {item}"), after))
                 .collect();
-            container('{', '}', items, empty, trailing)
+            container('{', '}', items, &empty, trailing)
         })
     })
 }
@@ -211,7 +213,7 @@ fn hooks() -> impl Strategy<Value = String> {
         value()
     ];
     let list = (prop::collection::vec((gap(), group, gap()), 0..3), gap(), any::<bool>())
-        .prop_map(|(items, empty, trailing)| container('[', ']', items, empty, trailing));
+        .prop_map(|(items, empty, trailing)| container('[', ']', items, &empty, trailing));
     let names = Just(vec!["PreToolUse", "Stop", "BeforeTool", "SessionEnd", "Unknown"]).prop_shuffle();
     (prop::collection::vec((gap(), list, gap(), gap()), 0..5), names, gap(), any::<bool>()).prop_map(
         |(lists, names, empty, trailing)| {
@@ -222,7 +224,7 @@ fn hooks() -> impl Strategy<Value = String> {
                     (before, format!("\"{name}\"{colon}:{list}"), after)
                 })
                 .collect();
-            container('{', '}', items, empty, trailing)
+            container('{', '}', items, &empty, trailing)
         },
     )
 }
@@ -242,7 +244,7 @@ fn settings() -> impl Strategy<Value = String> {
                 items.insert(at, (before, format!("\"hooks\": {hooks}"), after));
             }
             let bom = if bom { "\u{feff}" } else { "" };
-            format!("{bom}{before}{}{after}", container('{', '}', items, empty, trailing))
+            format!("{bom}{before}{}{after}", container('{', '}', items, &empty, trailing))
         },
     )
 }
