@@ -76,6 +76,9 @@ fn a_line_without_a_home_judges_nothing() {
     assert!(said.denial("codex").unwrap().contains("no home"));
     let said = finish(place.start(&format!("{line} --wrong")), &envelope.to_string());
     assert_eq!((said.exit, said.stdout.as_str()), (2, ""));
+    // At an end a refusal would mean to go on, for ever.
+    let said = finish(place.start(&format!("{line} --wrong --event Stop")), &envelope.to_string());
+    assert_eq!((said.exit, said.stdout.as_str()), (1, ""));
     let said = finish(place.start(&format!("{} hook nobody", env!("CARGO_BIN_EXE_becket"))), "{}");
     assert_eq!((said.exit, said.stdout.as_str()), (2, ""));
 }
