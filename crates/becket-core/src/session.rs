@@ -41,6 +41,8 @@ pub enum Fact {
     },
     /// A person's prompt: a new turn.
     Prompted,
+    /// The session ended. If it goes on under its name, that is a new start.
+    Ended,
     /// A stop was denied: the turn goes on.
     Continued {
         /// The counters that go up by one.
@@ -167,6 +169,12 @@ impl Facts {
                 self.continued.clear();
                 self.continued_with = None;
                 self.halted = None;
+            }
+            Fact::Ended => {
+                self.prompts = 0;
+                self.continued.clear();
+                self.continued_with = None;
+                self.kept.clear();
             }
             Fact::Continued { counters, with } => {
                 for counter in counters {
@@ -311,6 +319,9 @@ pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u3
         new.extend(kept.map(|value| Fact::Kept { dialect: voice.dialect, value }));
     }
     tell_once(voices, facts, &mut new);
+    if event.name == EventName::SessionEnd && (facts.prompts > 0 || !facts.kept.is_empty()) {
+        new.push(Fact::Ended);
+    }
     if matches!(event.name, EventName::PreToolUse | EventName::PermissionRequest)
         && voices.iter().any(|voice| voice.said.decision >= Decision::Deny)
         && let Some(call) = event.tool.as_ref().and_then(|tool| tool.call_id.clone())

@@ -6,7 +6,7 @@ use becket_core::dialect::{Batch, Captured, Command, End, Finished, Job, Keep, R
 use becket_core::hash;
 use becket_core::place::Found;
 use becket_core::text;
-use becket_exec::{Cancel, Custody, Overflow, Stream};
+use becket_exec::{Cancel, Custody, Overflow, StartError, Stream};
 
 use crate::read;
 
@@ -106,6 +106,7 @@ fn finished(job: Job, ended: becket_exec::Ended, bounds: &Bounds<'_>) -> Finishe
         becket_exec::End::Overflowed(Stream::Stdout) => End::Overflowed("stdout"),
         becket_exec::End::Overflowed(Stream::Stderr) => End::Overflowed("stderr"),
         becket_exec::End::Cancelled => End::Cancelled,
+        becket_exec::End::NotStarted(why) if is_for_want_of_room(&why) => End::NoRoom(why.to_string()),
         becket_exec::End::NotStarted(why) => End::NotStarted(why.to_string()),
         becket_exec::End::NoTime => End::NoTime,
         _ => End::Lost,
@@ -122,6 +123,16 @@ fn finished(job: Job, ended: becket_exec::Ended, bounds: &Bounds<'_>) -> Finishe
         moved_to: ended.dir.map(|directory| directory.to_string_lossy().into_owned()),
         pid: ended.pid,
     }
+}
+
+fn is_for_want_of_room(why: &StartError) -> bool {
+    matches!(
+        why,
+        StartError::NoMemory
+            | StartError::TooManyProcesses
+            | StartError::TooManyFiles
+            | StartError::KeeperGone
+    )
 }
 
 fn is_out_of_time(bounds: &Bounds<'_>) -> bool {

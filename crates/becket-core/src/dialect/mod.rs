@@ -424,6 +424,8 @@ pub enum End {
     Replaced(String),
     /// The dialect's own checks said no: [`Job::refused`].
     Refused(String),
+    /// The system had no room to start it: that says nothing of the hook.
+    NoRoom(String),
     /// The time that the host gives ran out before it was started or before its own time did.
     NoTime,
     /// How it ended could not be learnt.
@@ -433,7 +435,7 @@ pub enum End {
 impl End {
     /// Whether nothing can be concluded from it, not even a failure of the hook.
     pub fn is_unjudged(&self) -> bool {
-        matches!(self, Self::NoTime | Self::Lost | Self::Cancelled)
+        matches!(self, Self::NoRoom(_) | Self::NoTime | Self::Lost | Self::Cancelled)
     }
 }
 

@@ -167,12 +167,13 @@ pub(super) fn places(scope: &Scope) -> Vec<(Expected, Place)> {
     places
 }
 
-/// Files by which a directory is known to be a project with Celeste's hooks.
+/// Paths by which a directory is known to be a project with Celeste's files. They are looked for at every event and
+/// in every directory above, so there are few.
 pub(super) fn marks(directory: &Utf8Path, scope: &Scope) -> Vec<Utf8PathBuf> {
     let mut marks = vec![directory.join(".grimoire"), directory.join(".grimoire.local")];
+    // The folder in the home directory holds the user's own files.
     if directory != scope.homes.home {
-        let folder = directory.join(FOLDER);
-        marks.extend(["hooks.json", "grimoire", "config.json"].map(|name| folder.join(name)));
+        marks.push(directory.join(FOLDER));
     }
     marks
 }

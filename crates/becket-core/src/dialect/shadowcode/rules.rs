@@ -414,7 +414,7 @@ pub(super) fn detail(finished: &Finished) -> Option<String> {
         }
         End::Overflowed(stream) => format!("wrote too much on {stream} and was ended"),
         End::Cancelled => "the event was cancelled".to_owned(),
-        End::NotStarted(why) => format!("could not be started: {why}"),
+        End::NotStarted(why) | End::NoRoom(why) => format!("could not be started: {why}"),
         End::Replaced(why) => {
             format!("changed: its definition is no longer the one that was enabled ({why})")
         }
@@ -432,7 +432,7 @@ fn judge(run: &mut Run, moment: Moment, finished: &Finished) {
         End::Exited(_) if objects => Status::Blocked,
         End::TimedOut => Status::TimedOut,
         End::Cancelled => Status::Cancelled,
-        End::NoTime | End::Lost => Status::Lost,
+        End::NoRoom(_) | End::NoTime | End::Lost => Status::Lost,
         _ => Status::Failed,
     };
     run.detail = detail(finished).unwrap_or_default();
