@@ -187,7 +187,7 @@ fn judge(host: Host, read: Fields, project: Option<&str>) -> Result<Decoded, Dec
     let event = Event::from_fields(fields, Some(name))
         .map_err(|error| renamed(host, Some(name), &error.to_string()))?;
     if name.is_gate()
-        && let Some(what) = event.tool.as_ref().and_then(lacks_argument)
+        && let Some(what) = event.tool.as_ref().and_then(|call| lacks_argument(host, call))
     {
         return Err(renamed(host, Some(name), what));
     }
@@ -229,8 +229,18 @@ fn lacks(event: EventName, fields: &Object) -> Option<&'static str> {
     }
 }
 
-/// An argument without which a known tool cannot be judged.
-fn lacks_argument(call: &ToolCall) -> Option<&'static str> {
+/// An argument without which one of the host's own tools cannot be judged. Tools that others add may be called the same
+/// as another host's, and take what they like.
+fn lacks_argument(host: Host, call: &ToolCall) -> Option<&'static str> {
+    let own: &[&str] = match host {
+        Host::Claude => &["Bash", "Read", "Write", "Edit", "MultiEdit"],
+        Host::Codex => &["Bash", "apply_patch"],
+        Host::Gemini => &["run_shell_command", "read_file", "write_file", "replace"],
+        Host::Opencode => &["bash", "shell", "read", "write", "edit", "multiedit", "patch", "apply_patch"],
+    };
+    if !own.contains(&call.name.as_str()) {
+        return None;
+    }
     let view = View::of(call, Name::Celeste);
     let has = |key: &str| view.tool_input.as_ref().is_some_and(|input| input.contains_key(key));
     match call.kind {

@@ -173,6 +173,9 @@ fn odd_but_honest_payloads_are_read() {
 fn tools_of_servers_are_told_by_geminis_names() {
     let line = r#"{"hook_event_name":"BeforeTool","tool_name":"mcp_memory_create","tool_input":{}}"#;
     assert_eq!(event(Host::Gemini, line).event.tool.unwrap().kind, Kind::Mcp);
+    // A tool that somebody adds may have the name of another agent's, and arguments of its own.
+    let line = r#"{"hook_event_name":"PreToolUse","tool_name":"execute","tool_input":{"sql":"x"}}"#;
+    assert_eq!(event(Host::Codex, line).event.tool.unwrap().name, "execute");
     // What a sender says of its own tool counts for nothing.
     let line = r#"{"hook_event_name":"PreToolUse","tool_kind":"other","tool_name":"Bash","tool_input":{"command":"x"}}"#;
     assert_eq!(event(Host::Codex, line).event.tool.unwrap().kind, Kind::Shell);

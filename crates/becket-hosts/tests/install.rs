@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use becket_hosts::Host;
-use becket_hosts::install::{InstallError, Line, installed, is_installed_line, plugged, unplugged};
+use becket_hosts::install::{
+    InstallError, Line, installed, is_installed_line, plugged, switched_off, unplugged,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -107,6 +109,23 @@ fn what_cannot_be_read_safely_is_left_alone_with_the_reason() {
     assert!(plugged(Host::Codex, Some(b"{\"a\": \"\xff\"}"), &line()).is_err());
     let deep = format!("{{\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(plugged(Host::Codex, Some(deep.as_bytes()), &line()).is_err());
+}
+
+#[test]
+fn what_keeps_the_agent_from_reading_them_is_noticed() {
+    for (host, text, why) in [
+        (Host::Codex, "{\"hooks\": {}, }", Some("plain JSON")),
+        (Host::Codex, "{\"hooks\": {}, \"model\": 1}", Some("\"model\"")),
+        (Host::Codex, "{\"hooks\": {}, \"description\": \"x\"}", None),
+        (Host::Claude, "{\"disableAllHooks\": true, /* c */ }", Some("disableAllHooks")),
+        (Host::Gemini, "{\"hooksConfig\": {\"enabled\": false}}", Some("enabled")),
+        (Host::Gemini, "{\"hooksConfig\": {\"disabled\": [\"becket\"]}}", Some("disabled")),
+        (Host::Gemini, "{\"hooksConfig\": {\"enabled\": true}}", None),
+    ] {
+        let said = switched_off(host, text.as_bytes());
+        assert_eq!(said.is_some(), why.is_some(), "{text}");
+        assert!(said.unwrap_or_default().contains(why.unwrap_or_default()), "{text}");
+    }
 }
 
 #[test]

@@ -211,6 +211,8 @@ impl Engine {
         }
         let session = Session::of(self, request, caller.start);
         if let Some(outcome) = caller::held(&session, event) {
+            let scope = self.scope(session.workspace.clone(), Mode::Build);
+            self.record(event, &self.load_with(scope, &session.facts), &outcome, Vec::new());
             return outcome;
         }
         let ended = self.close_calls(&session, request, caller);

@@ -24,6 +24,8 @@ use camino::Utf8PathBuf;
 use crate::args::{Cli, Common, Verb};
 use crate::output::CommandError;
 
+pub(crate) use hook::tells as hook_tells;
+
 /// What a verb comes to.
 pub(crate) type Result<T = ExitCode> = std::result::Result<T, CommandError>;
 

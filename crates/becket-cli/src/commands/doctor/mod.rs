@@ -124,7 +124,7 @@ fn files(host: Host, places: &Places, project: bool) -> Vec<FileRead> {
 
 fn examine(host: Host, places: &Places, files: &[FileRead]) -> Vec<Check> {
     let mut checks = vec![version(host, places)];
-    let mut found = false;
+    let mut found = 0;
     for (path, bytes, error) in files {
         let shown = text::line(path.as_str()).into_owned();
         let say = |what, finding, text| Check { what, finding, text };
@@ -137,7 +137,7 @@ fn examine(host: Host, places: &Places, files: &[FileRead]) -> Vec<Check> {
         if lines.is_empty() {
             continue;
         }
-        found = true;
+        found += 1;
         let is_whole = install::plugged(host, Some(bytes), places.line())
             .is_ok_and(|text| text.as_bytes() == bytes.as_slice());
         checks.push(if is_whole {
@@ -154,7 +154,12 @@ fn examine(host: Host, places: &Places, files: &[FileRead]) -> Vec<Check> {
         checks.push(trust(host, places, path, lines.len()));
         checks.push(canary(host, places, &lines));
     }
-    if !found {
+    if found > 1 {
+        let text =
+            "plugged in for you and for the project: events other than tool calls run every hook twice";
+        checks.push(Check { what: "entry", finding: Finding::Bad, text: text.to_owned() });
+    }
+    if found == 0 {
         checks.push(Check {
             what: "entry",
             finding: Finding::Bad,
