@@ -407,12 +407,39 @@ impl Loading<'_> {
         });
     }
 
+    /// Answers about what no longer stands in this workspace: they stay visible, so that they can be forgotten.
+    fn remnants(&mut self) {
+        let Ok(store) = &self.store else { return };
+        let mut left: Vec<(&str, Kind)> = Vec::new();
+        for path in store.paths() {
+            let Some((kind, file)) = sites::kind_of_key(path, &self.scope.homes.home) else { continue };
+            let is_here = || sites::root_of(file).is_some_and(|root| self.scope.workspace.starts_with(root));
+            if is_here() && !self.loaded.sources.iter().any(|source| source.path == path) {
+                left.push((path, kind));
+            }
+        }
+        for (path, kind) in left {
+            self.loaded.sources.push(Source {
+                dialect: Name::Celeste,
+                kind: kind.as_str(),
+                path: path.to_owned(),
+                standing: store.status(path, ""),
+                hash: None,
+                content: Arc::from([]),
+                hooks: vec![],
+                needs_approval: true,
+            });
+            self.loaded.armed.push(Armed::default());
+        }
+    }
+
     fn finish(mut self) -> Loaded {
         let root = self.scope.workspace.clone();
         for (name, (path, Section { hash, shown })) in std::mem::take(&mut self.servers) {
             let shown = shown.into_bytes().into();
             self.section(Kind::RepoMcp, format!("{path}#mcp:{name}"), Some(root.clone()), &hash, shown);
         }
+        self.remnants();
         let needs_store = self.loaded.sources.iter().any(|source| source.needs_approval);
         if let (Err(why), true) = (self.store.clone(), needs_store) {
             let path = store::path(&self.scope.homes.home);
