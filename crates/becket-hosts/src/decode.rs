@@ -306,13 +306,15 @@ fn sender(host: Host, fields: &Object) -> Option<(&'static str, Option<Host>)> {
     let is_gemini =
         matches!(event, "BeforeTool" | "AfterTool" | "BeforeAgent" | "AfterAgent" | "PreCompress")
             || gemini::WITHOUT_COUNTERPART.contains(&event);
-    let is_codex = has(&"turn_id") && is_of(Host::Codex);
-    let is_claude = (has(&"prompt_id") || has(&"effort")) && is_of(Host::Claude);
+    // One that has the marks of both is a newer version of whichever it is: the line is believed.
+    let (like_codex, like_claude) = (has(&"turn_id"), has(&"prompt_id") || has(&"effort"));
+    let is_codex = like_codex && !like_claude && is_of(Host::Codex);
+    let is_claude = like_claude && !like_codex && is_of(Host::Claude);
     let sender = match host {
         Host::Gemini if is_gemini => return None,
         Host::Claude | Host::Codex | Host::Opencode if is_gemini => Host::Gemini,
         Host::Claude | Host::Gemini | Host::Opencode if is_codex => Host::Codex,
-        Host::Codex | Host::Gemini | Host::Opencode if is_claude && !is_codex => Host::Claude,
+        Host::Codex | Host::Gemini | Host::Opencode if is_claude => Host::Claude,
         // Names that only the family of Claude Code has; which of them cannot be told.
         Host::Gemini if !is_of(Host::Gemini) && is_of(Host::Claude) => return Some(("another agent", None)),
         _ => return None,

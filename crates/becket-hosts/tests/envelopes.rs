@@ -242,6 +242,14 @@ fn renamed_fields_are_said_and_denied() {
 }
 
 #[test]
+fn a_newer_version_with_the_marks_of_two_is_believed_to_be_the_lines_own() {
+    let line = r#"{"hook_event_name":"PreToolUse","turn_id":"t","prompt_id":"p","tool_name":"Bash","tool_input":{"command":"x"}}"#;
+    for host in [Host::Claude, Host::Codex] {
+        assert_eq!(event(host, line).event.name, EventName::PreToolUse);
+    }
+}
+
+#[test]
 fn other_agents_are_recognised() {
     for (sent, name, exit) in [
         (r#"{"hookEventName":"pre_tool_use","toolName":"Bash","toolInput":{}}"#, "Grok", 2),
