@@ -14,11 +14,90 @@ mod setting;
 use std::time::{Duration, Instant};
 
 use becket::{Cancel, Custodian, Event, Request};
-use setting::{CALL, Setting};
+use setting::{CALL, Setting, bare};
 
 fn main() {
+    whole_programs();
+    in_process();
     eight_calls_at_once();
     flood();
+}
+
+type Contender<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
+/// Medians of several ways, each as a multiple of the first. Every round does one of each, so that a busy moment of
+/// the machine hits all alike.
+fn compare(title: &str, rounds: usize, mut contenders: Vec<Contender<'_>>) {
+    let mut times = vec![Vec::with_capacity(rounds); contenders.len()];
+    for _ in 0..rounds {
+        for ((_, run), times) in contenders.iter_mut().zip(&mut times) {
+            let began = Instant::now();
+            run();
+            times.push(began.elapsed());
+        }
+    }
+    println!("{title}, {rounds} rounds");
+    let mut floor = None;
+    for ((name, _), times) in contenders.iter().zip(&mut times) {
+        times.sort();
+        let median = times[times.len() / 2].as_secs_f64() * 1e3;
+        println!("  {name:<44} {median:9.3} ms   {:6.3} x", median / *floor.get_or_insert(median));
+    }
+}
+
+fn whole_programs() {
+    let empty = Setting::new();
+    let envelope = empty.envelope(CALL);
+    let many: Vec<(String, String)> =
+        (0..40).map(|n| (format!("Tool{n}|Other{n}"), format!("guard-{n}"))).collect();
+    let hooks: Vec<(&str, &str, &str)> =
+        many.iter().map(|(matcher, command)| ("PreToolUse", matcher.as_str(), command.as_str())).collect();
+    let forty = Setting::new().hooks(&hooks);
+    let one = Setting::new().hooks(&[("PreToolUse", "Bash", "true")]);
+    let (for_forty, for_one) = (forty.envelope(CALL), one.envelope(CALL));
+    compare(
+        "whole program",
+        600,
+        vec![
+            ("true", Box::new(|| bare("/bin/true", &[]))),
+            ("fire, no definition files", Box::new(|| empty.fire(&envelope))),
+            ("hook codex, no definition files", Box::new(|| empty.hook(&envelope))),
+            ("hook codex, 40 hooks, none matching", Box::new(|| forty.hook(&for_forty))),
+        ],
+    );
+    compare(
+        "whole program with one hook",
+        400,
+        vec![
+            (
+                "true, then sh -c true",
+                Box::new(|| {
+                    bare("/bin/true", &[]);
+                    bare("/bin/sh", &["-c", "true"]);
+                }),
+            ),
+            ("hook codex, one matching hook: true", Box::new(|| one.hook(&for_one))),
+        ],
+    );
+}
+
+fn in_process() {
+    let setting = Setting::new().hooks(&[("PreToolUse", "Bash", "true")]);
+    let (group, lasting) = (setting.engine(Custodian::Group), setting.lasting_engine());
+    let event = Event::read(CALL.as_bytes(), None).unwrap();
+    let cancel = Cancel::new().unwrap();
+    let fire = |engine: &becket::Engine| {
+        engine.fire(&Request { event: &event, workspace: None, mode: None, deadline: None, cancel: &cancel });
+    };
+    compare(
+        "one command hook, in process",
+        600,
+        vec![
+            ("sh -c true", Box::new(|| bare("/bin/sh", &["-c", "true"]))),
+            ("fire, process group", Box::new(|| fire(&group))),
+            ("fire, process group, session and journal", Box::new(|| fire(&lasting))),
+        ],
+    );
 }
 
 /// Eight tool calls of one session at once, each with one hook, whole programs.

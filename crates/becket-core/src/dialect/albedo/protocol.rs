@@ -1,13 +1,14 @@
 //! What a command is told: its envelope, its environment, its bounds.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use serde::Serializer as _;
 use serde_json::{Value, json};
 
 use crate::dialect::{Command, Firing, Keep, Name};
 use crate::event::{Event, EventName};
-use crate::json::Object;
 use crate::scope::Scope;
 use crate::spelling::View;
 
@@ -57,14 +58,13 @@ pub(super) fn view(event: &Event) -> Option<View> {
     event.tool.as_ref().map(|tool| View::of(tool, Name::Albedo))
 }
 
-/// The one JSON object on a command's standard input.
+/// The one JSON object on a command's standard input. A tool's response may be large: it is written from where it
+/// stands.
 pub(super) fn envelope(firing: &Firing<'_>, moment: EventName, view: Option<View>) -> Vec<u8> {
     let event = firing.event;
     let text = |field: &str| json!(event.text(field).unwrap_or_default());
-    let mut envelope = Object::new();
-    let mut put = |key: &str, value: Value| {
-        envelope.insert(key.to_owned(), value);
-    };
+    let mut envelope: Vec<(&str, Cow<'_, Value>)> = Vec::with_capacity(8);
+    let mut put = |key, value| envelope.push((key, Cow::Owned(value)));
     put("session_id", json!(event.session_id.as_deref().unwrap_or_default()));
     put("transcript_path", json!(""));
     put("cwd", json!(firing.scope.workspace));
@@ -85,18 +85,22 @@ pub(super) fn envelope(firing: &Firing<'_>, moment: EventName, view: Option<View
         put("tool_name", json!(view.tool_name));
         put("tool_input", Value::Object(view.tool_input.unwrap_or_default()));
         if moment == EventName::PostToolUse {
-            put("tool_response", response(event));
+            envelope.push(("tool_response", response(event)));
         }
     }
-    serde_json::to_vec(&envelope).unwrap_or_default()
+    let mut bytes = Vec::new();
+    let mut writer = serde_json::Serializer::new(&mut bytes);
+    // Writing to memory cannot fail.
+    drop(writer.collect_map(envelope));
+    bytes
 }
 
 /// What the tool answered; of a failed call perhaps only the error is known.
-fn response(event: &Event) -> Value {
+fn response(event: &Event) -> Cow<'_, Value> {
     match (event.fields.get("tool_response"), event.fields.get("error")) {
-        (Some(response), _) => response.clone(),
-        (None, Some(error)) => json!({ "error": error }),
-        (None, None) => Value::Null,
+        (Some(response), _) => Cow::Borrowed(response),
+        (None, Some(error)) => Cow::Owned(json!({ "error": error })),
+        (None, None) => Cow::Owned(Value::Null),
     }
 }
 
