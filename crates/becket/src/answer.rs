@@ -12,7 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::engine::{Engine, Loaded};
 use crate::files::{self, FileError};
-use crate::home::{self, Home};
+use crate::home;
 use crate::read::{self, Reader};
 
 /// Why an answer was not taken. Nothing was changed.
@@ -132,7 +132,7 @@ impl Engine {
     ) -> Result<Answered, AnswerError> {
         let scope = self.scope(workspace.clone(), Mode::Build);
         self.check_person()?;
-        let home = Home::open(&scope)?;
+        let home = self.home(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let loaded = self.load(workspace.clone());
         let source = self.find_source(&loaded, path)?;
@@ -186,7 +186,7 @@ impl Engine {
             return Err(FileError::new(&scope.workspace, "it is not a directory").into());
         }
         self.check_person()?;
-        let home = Home::open(&scope)?;
+        let home = self.home(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let mut ledger = home.ledger()?;
         // By its real path: trust given or taken back under one name counts under every other.

@@ -51,7 +51,7 @@ impl Engine {
         let bundle = Bundle::parse(bytes).map_err(AnswerError::Refused)?;
         let scope = self.scope(workspace, Mode::Build);
         self.check_person()?;
-        let home = Home::open(&scope)?;
+        let home = self.home(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let record = RecordFile::of(&home, &scope, &bundle.name)?;
         if let Some(before) = record.read()? {
@@ -96,7 +96,7 @@ impl Engine {
     pub fn remove_bundle(&self, workspace: Utf8PathBuf, plugin: &str) -> Result<BundleChange, AnswerError> {
         let scope = self.scope(workspace, Mode::Build);
         self.check_person()?;
-        let home = Home::open(&scope)?;
+        let home = self.home(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let record = RecordFile::of(&home, &scope, plugin)?;
         let Some(mut installed) = record.read()? else {

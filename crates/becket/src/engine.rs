@@ -1,7 +1,7 @@
 //! The rim around the pure core: it reads what dialects ask for, runs what they want run, remembers and records.
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use becket_core::dialect::{self, Dialect, Known, Name, Notice, Problem, Rules, Said};
@@ -83,6 +83,8 @@ pub struct Engine {
     pub(crate) environment: Arc<[(OsString, OsString)]>,
     pub(crate) directory: Utf8PathBuf,
     real_home: Utf8PathBuf,
+    /// `BECKET_HOME`, once it was found safe.
+    home: OnceLock<Home>,
     custodian: Custodian,
     /// Sessions of a forgetful engine.
     memory: Option<Memory>,
@@ -126,6 +128,7 @@ impl Engine {
         let dialects = dialect::ALL.iter().copied().filter(|dialect| is_on(dialect.name())).collect();
         Ok(Self {
             real_home: read::resolved(&settings.homes.home),
+            home: OnceLock::new(),
             settings,
             dialects,
             environment: options.environment.into(),
@@ -152,9 +155,26 @@ impl Engine {
         self.memory.as_ref()
     }
 
+    /// `BECKET_HOME`, if it is safe.
+    pub(crate) fn open_home(&self) -> Result<&Home, FileError> {
+        match self.home.get() {
+            Some(home) => Ok(home),
+            None => Home::open(&self.settings.homes.becket).map(|home| self.home.get_or_init(|| home)),
+        }
+    }
+
+    /// `BECKET_HOME`, if it is safe and may be believed in this scope.
+    pub(crate) fn home(&self, scope: &Scope) -> Result<Home, FileError> {
+        self.open_home()?.believed(scope)
+    }
+
     pub(crate) fn scope(&self, workspace: Utf8PathBuf, mode: Mode) -> Scope {
+        self.scope_as(read::resolved(&workspace), workspace, mode)
+    }
+
+    fn scope_as(&self, real_workspace: Utf8PathBuf, workspace: Utf8PathBuf, mode: Mode) -> Scope {
         Scope {
-            real_workspace: read::resolved(&workspace),
+            real_workspace,
             real_home: self.real_home.clone(),
             workspace,
             homes: self.settings.homes.clone(),
@@ -173,7 +193,9 @@ impl Engine {
     }
 
     pub(crate) fn find_workspace(&self, start: &Utf8Path) -> Utf8PathBuf {
-        workspace::find(start, &self.scope(start.to_owned(), Mode::Build), &self.dialects)
+        // What marks a workspace does not depend on where links lead.
+        let scope = self.scope_as(start.to_owned(), start.to_owned(), Mode::Build);
+        workspace::find(start, &scope, &self.dialects)
     }
 
     /// Reads and judges everything that is defined for a workspace, as a new session would.
@@ -184,7 +206,7 @@ impl Engine {
     fn load_with(&self, scope: Scope, facts: &Facts) -> Loaded {
         let mut messages = Vec::new();
         let mut problems = self.settings.problems.clone();
-        let home = Home::open(&scope).inspect_err(|error| messages.push(home::unusable(error))).ok();
+        let home = self.home(&scope).inspect_err(|error| messages.push(home::unusable(error))).ok();
         let ledger = home.as_ref().map(Home::ledger).transpose().unwrap_or_else(|error| {
             messages.push(home::unusable(&error));
             None

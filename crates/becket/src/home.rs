@@ -46,20 +46,19 @@ const JOURNALS: usize = 4;
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     path: Utf8PathBuf,
+    /// With links resolved.
+    real: Utf8PathBuf,
 }
 
 impl Home {
-    /// The home of a scope, created where it is missing.
+    /// The home at a path, created where it is missing. Whether it may be believed also depends on the workspace:
+    /// [`Home::believed`].
     ///
     /// # Errors
     /// It cannot be created, or somebody else could write it.
-    pub(crate) fn open(scope: &Scope) -> Result<Self, FileError> {
-        let path = &scope.homes.becket;
+    pub(crate) fn open(path: &Utf8Path) -> Result<Self, FileError> {
         if !path.is_absolute() {
             return Err(FileError::new(path, "it is not an absolute path; set HOME or BECKET_HOME to one"));
-        }
-        if scope.is_planted(path) {
-            return Err(FileError::new(path, "it lies inside the workspace, so nothing in it is believed"));
         }
         if !read::exists(path) {
             files::create_directory(path)?;
@@ -71,10 +70,19 @@ impl Home {
         if let Some(why) = read::distrust(&stat) {
             return Err(FileError::new(path, format!("{why}, so nothing in it is believed")));
         }
-        if scope.is_planted(&read::resolved(path)) {
-            return Err(FileError::new(path, "it leads into the workspace, so nothing in it is believed"));
+        Ok(Self { path: path.to_owned(), real: read::resolved(path) })
+    }
+
+    /// The same home, unless whoever writes the workspace could have planted it.
+    ///
+    /// # Errors
+    /// It lies in the workspace, or links lead there.
+    pub(crate) fn believed(&self, scope: &Scope) -> Result<Self, FileError> {
+        if scope.is_planted(&self.path) || scope.is_planted(&self.real) {
+            let why = "it lies inside the workspace, or leads there, so nothing in it is believed";
+            return Err(FileError::new(&self.path, why));
         }
-        Ok(Self { path: path.clone() })
+        Ok(self.clone())
     }
 
     pub(crate) fn folder(&self, name: &str) -> Result<Utf8PathBuf, FileError> {

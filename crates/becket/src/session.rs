@@ -44,9 +44,8 @@ impl<'a> Session<'a> {
         let is_path = |cwd: &&Utf8Path| cwd.is_absolute() && cwd.as_str().len() <= MOST_OF_A_PATH;
         let reported = event.cwd.as_deref().filter(is_path);
         let start = project.or(reported).unwrap_or(&engine.directory);
-        // The home's safety is judged against the workspace; until that is known, against the start.
-        let guess = named.clone().unwrap_or_else(|| start.to_owned());
-        let home = Home::open(&engine.scope(guess, Mode::Build)).ok();
+        // Whether the home may be believed is judged against the workspace, which it may have to tell.
+        let home = engine.open_home().ok().cloned();
         let mut session = Self {
             engine,
             key: event.session_id.as_ref().map(|id| format!("{NAMED}{id}")),
@@ -61,9 +60,9 @@ impl<'a> Session<'a> {
         }
         let found = || engine.find_workspace(&read::absolute(start, &engine.directory));
         session.workspace = named.clone().or_else(|| session.facts.workspace.clone()).unwrap_or_else(found);
-        let is_safe =
-            |workspace: &Utf8PathBuf| Home::open(&engine.scope(workspace.clone(), Mode::Build)).is_ok();
-        if session.home.is_some() && !is_safe(&session.workspace) {
+        let is_believed =
+            |home: &Home| home.believed(&engine.scope(session.workspace.clone(), Mode::Build)).is_ok();
+        if !session.home.as_ref().is_none_or(is_believed) {
             // Whoever writes the workspace could have written these facts.
             session.home = None;
             session.facts = Facts::default();
