@@ -1,0 +1,90 @@
+//! The agents, fetched once into the target directory.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{env, thread};
+
+use crate::{Error, Host, bounded};
+
+const MANIFEST: &str = include_str!("../npm/package.json");
+const LOCK: &str = include_str!("../npm/package-lock.json");
+/// Written last: the lock file that was fetched.
+const STAMP: &str = "fetched.json";
+const TRIES: u32 = 3;
+const EACH_TRY: Duration = Duration::from_secs(300);
+
+/// The fetched agents.
+#[derive(Debug)]
+pub struct Agents {
+    root: PathBuf,
+}
+
+/// Why an agent cannot be had.
+#[derive(Debug, Clone)]
+pub struct Unavailable(pub String);
+
+impl Agents {
+    /// Fetches what is not there yet: about 700 MB, once, under the target directory.
+    ///
+    /// # Errors
+    /// npm is missing or reaches no registry.
+    pub fn fetch() -> Result<Self, Unavailable> {
+        let root = target_directory().join("agents");
+        fetch_into(&root).map_err(|error| Unavailable(format!("the agents could not be fetched: {error}")))?;
+        Ok(Self { root })
+    }
+
+    /// The program of one agent.
+    ///
+    /// # Errors
+    /// Its package has none for this machine.
+    pub fn program(&self, host: Host) -> Result<PathBuf, Unavailable> {
+        let paths = host.program_paths().iter().map(|path| self.root.join("node_modules").join(path));
+        paths
+            .into_iter()
+            .find(|path| path.is_file())
+            .ok_or_else(|| Unavailable(format!("{} has no program for this machine", host.name())))
+    }
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory() -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(directory) => directory.into(),
+        None => workspace_directory().join("target"),
+    }
+}
+
+pub(crate) fn workspace_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn fetch_into(root: &Path) -> Result<(), Error> {
+    fs::create_dir_all(root)?;
+    let guard = File::create(root.join("lock"))?;
+    guard.lock()?;
+    if fs::read_to_string(root.join(STAMP)).is_ok_and(|fetched| fetched == LOCK) {
+        return Ok(());
+    }
+    fs::write(root.join("package.json"), MANIFEST)?;
+    fs::write(root.join("package-lock.json"), LOCK)?;
+    let mut tried = 0;
+    while let Err(error) = npm(root) {
+        tried += 1;
+        if tried == TRIES {
+            return Err(error);
+        }
+        thread::sleep(Duration::from_secs(3 * u64::from(tried)));
+    }
+    Ok(fs::write(root.join(STAMP), LOCK)?)
+}
+
+/// Install scripts are not needed, and so are not run.
+fn npm(root: &Path) -> Result<(), Error> {
+    let mut command = Command::new("npm");
+    command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(root).stdin(Stdio::null());
+    let ran = bounded::run(&mut command, root, "npm", EACH_TRY)?;
+    if ran.code == Some(0) { Ok(()) } else { Err(format!("npm ci: {}", ran.stderr.trim()).into()) }
+}
