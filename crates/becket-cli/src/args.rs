@@ -78,6 +78,25 @@ pub(crate) enum Verb {
     #[command(after_help = "Example:\n  becket forget .celeste/hooks.json")]
     Forget(Answer),
 
+    /// Trust a whole project, where a dialect asks for that: ShadowCode
+    #[command(
+        after_help = "ShadowCode's hooks need both: a trusted project, and each definition approved.\n\n\
+        Example:\n  becket trust ~/shop"
+    )]
+    Trust(Project),
+
+    /// Take the trust in a project back
+    #[command(after_help = "Example:\n  becket untrust ~/shop")]
+    Untrust(Project),
+
+    /// Print ShadowCode's catalog of the workspace's hooks, as ShadowCode prints it
+    #[command(after_help = "Example:\n  becket catalog --workspace ~/shop")]
+    Catalog,
+
+    /// Hook definitions that ShadowCode's plugins bring
+    #[command(subcommand)]
+    Bundle(Bundle),
+
     /// Print every setting in force, and what set it
     #[command(after_help = "Example:\n  becket config --json")]
     Config,
@@ -107,6 +126,30 @@ pub(crate) struct Answer {
     /// The hash that `becket list` shows; refused if the content is no longer that
     #[arg(long, value_name = "HASH")]
     pub(crate) hash: Option<String>,
+}
+
+/// A project.
+#[derive(Debug, Args)]
+pub(crate) struct Project {
+    /// Its directory [default: the workspace]
+    pub(crate) directory: Option<Utf8PathBuf>,
+}
+
+/// What can be done with bundles.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bundle {
+    /// Install a bundle's hook definitions into the project, disabled
+    #[command(after_help = "Example:\n  becket bundle add python-expert.json")]
+    Add {
+        /// The bundle (shadowcode-plugin-v1)
+        file: Utf8PathBuf,
+    },
+    /// Remove a plugin's hook definitions, except those that somebody edited
+    #[command(after_help = "Example:\n  becket bundle remove python-expert")]
+    Remove {
+        /// The plugin
+        name: String,
+    },
 }
 
 /// A dialect on the command line.

@@ -5,10 +5,11 @@ mod commands;
 mod input;
 mod output;
 
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 
 pub use args::Cli;
 
@@ -35,9 +36,17 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
-    let verbs: Vec<String> =
-        Cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
-    let verb = std::env::args().skip(1).find(|argument| verbs.contains(argument));
-    let judges = verb.is_some_and(|verb| verb == "fire");
-    ExitCode::from(if judges { 1 } else { 2 })
+    ExitCode::from(if judges(std::env::args_os().skip(1)) { 1 } else { 2 })
+}
+
+/// Whether the verb among these arguments is `fire`. They are wrong somewhere, so clap cannot tell.
+fn judges(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    while let Some(argument) = arguments.next() {
+        match argument.to_string_lossy().as_ref() {
+            "--workspace" | "--dialect" | "--profile" | "--config" => drop(arguments.next()),
+            option if option.starts_with('-') => {}
+            verb => return verb == "fire",
+        }
+    }
+    false
 }

@@ -196,6 +196,15 @@ impl Event {
         for field in ["prompt", "source", "trigger", "reason", "last_assistant_message", "agent_id"] {
             string(&fields, field)?;
         }
+        match name {
+            EventName::PreCompact => drop(string(&fields, "custom_instructions")?),
+            EventName::PostCompact => drop(string(&fields, "summary")?),
+            EventName::Stop | EventName::SubagentStop => {
+                string(&fields, "unit")?;
+                integer(&fields, "turns_left")?;
+            }
+            _ => {}
+        }
         boolean(&fields, "stop_hook_active")?;
         let tool = if name.is_tool() { Some(tool_call(name, &fields)?) } else { None };
         Ok(Self { name, session_id, cwd, tool, fields })
@@ -209,6 +218,11 @@ impl Event {
     /// A field's truth; `None` where it is absent or null.
     pub fn flag(&self, field: &str) -> Option<bool> {
         self.fields.get(field).and_then(Value::as_bool)
+    }
+
+    /// A field's whole number; `None` where it is absent, null or not one.
+    pub fn integer(&self, field: &str) -> Option<i64> {
+        self.fields.get(field).and_then(Value::as_i64)
     }
 
     /// The same event with another tool input, as a second look judges it.
@@ -254,6 +268,19 @@ fn string<'a>(fields: &'a Object, field: &'static str) -> Result<Option<&'a str>
         Some(Value::String(text)) => Ok(Some(text)),
         Some(other) => {
             Err(EventError::WrongType { field, expected: "a string", found: json::kind_of(other) })
+        }
+    }
+}
+
+fn integer(fields: &Object, field: &'static str) -> Result<Option<i64>, EventError> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Number(number)) => match number.as_i64() {
+            Some(integer) => Ok(Some(integer)),
+            None => Err(EventError::WrongType { field, expected: "a whole number", found: "another number" }),
+        },
+        Some(other) => {
+            Err(EventError::WrongType { field, expected: "a whole number", found: json::kind_of(other) })
         }
     }
 }

@@ -69,6 +69,8 @@ impl Default for Settings {
 pub struct Scope {
     /// The session's workspace: absolute, symbolic links not resolved.
     pub workspace: Utf8PathBuf,
+    /// The workspace with symbolic links resolved: by this name some systems' own stores know it.
+    pub real_workspace: Utf8PathBuf,
     /// The user's directories.
     pub homes: Homes,
     /// The settings in force.
@@ -100,6 +102,7 @@ pub(crate) mod tests {
     pub(crate) fn scope() -> Scope {
         Scope {
             workspace: "/w".into(),
+            real_workspace: "/w".into(),
             homes: Homes {
                 home: "/h".into(),
                 albedo: "/h/.albedo".into(),

@@ -141,6 +141,11 @@ impl Facts {
         self.continued.get(counter).copied().unwrap_or(0)
     }
 
+    /// How often one dialect's own bound was used already.
+    pub fn bounded(&self, event: &Event, dialect: Name, bound: &Bound) -> u32 {
+        self.count(&bound_counter(&counter(event), dialect, bound))
+    }
+
     /// How often this turn was continued at its end already.
     pub fn continuations(&self, event: &Event) -> u32 {
         self.count(&counter(event))
@@ -230,14 +235,16 @@ fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, ne
     for voice in voices.iter_mut().filter(|voice| voice.said.decision == Decision::Deny) {
         let own = voice.said.bound.as_ref().map(|bound| (bound, bound_counter(&whole, voice.dialect, bound)));
         let spent = own.as_ref().filter(|(bound, counter)| facts.count(counter) >= bound.most);
-        let then = spent.map(|(bound, _)| (bound.most, bound.then));
-        match (then, is_full) {
-            (Some((_, Then::Halt)), _) => {
+        let spent = spent.map(|(bound, _)| bound.most);
+        let halts = own.as_ref().is_some_and(|(bound, _)| bound.then == Then::Halt);
+        match (spent, is_full) {
+            // A task that has not passed its checks has failed, whichever bound ends it.
+            (Some(_), _) | (None, true) if halts => {
                 voice.said.decision = Decision::Halt;
                 voice.said.continue_with = None;
                 dropped = true;
             }
-            (Some((most, Then::LetEnd)), _) => {
+            (Some(most), _) => {
                 drop_denial(voice, most);
                 dropped = true;
             }
@@ -263,6 +270,14 @@ fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, ne
 
 fn drop_denial(voice: &mut Voice, most: u32) {
     let said = &mut voice.said;
+    said.decision = Decision::Allow;
+    said.continue_with = None;
+    let own = said.at_bound.take().filter(|_| said.bound.as_ref().is_some_and(|bound| bound.most == most));
+    if let Some(text) = own {
+        said.messages.push(text);
+        said.reason = None;
+        return;
+    }
     let times = if most == 1 { "once".to_owned() } else { format!("{most} times") };
     let why =
         said.reason.as_deref().map(|reason| format!(": {}", crate::text::line(reason))).unwrap_or_default();
@@ -270,9 +285,7 @@ fn drop_denial(voice: &mut Voice, most: u32) {
         "{}: a hook still objects, but the turn was continued {times} already and ends now{why}",
         voice.dialect
     ));
-    said.decision = Decision::Allow;
     said.reason = None;
-    said.continue_with = None;
 }
 
 #[cfg(test)]
@@ -316,6 +329,22 @@ mod tests {
         assert_eq!(denials(&mut facts, 20, &objects(Name::Albedo, 8), 8), 8);
         facts.add(Fact::Prompted);
         assert_eq!(denials(&mut facts, 20, &objects(Name::Albedo, 8), 8), 8);
+    }
+
+    #[test]
+    fn a_bound_that_halts_halts_whichever_bound_ends_it() {
+        for (most, limit, denied) in [(0, 8, 0), (2, 8, 2), (10, 3, 3)] {
+            let mut voice = objects(Name::Shadowcode, most);
+            voice.said.bound = Some(Bound { most, unit: None, then: Then::Halt });
+            let mut facts = Facts::default();
+            assert_eq!(denials(&mut facts, denied, &voice, limit), denied);
+            let mut last = [voice];
+            settle(&stop(r#"{"hook_event_name":"Stop"}"#), &mut last, &facts, limit);
+            assert_eq!(
+                (last[0].said.decision, last[0].said.continue_with.as_deref()),
+                (Decision::Halt, None)
+            );
+        }
     }
 
     #[test]

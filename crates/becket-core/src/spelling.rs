@@ -36,6 +36,24 @@ fn aliases(field: Field) -> &'static [&'static str] {
     }
 }
 
+/// The keys under which hosts are known to name a file, the commonest first.
+pub(crate) fn path_keys() -> &'static [&'static str] {
+    aliases(Field::Path)
+}
+
+/// The keys under which hosts are known to send a patch, the commonest first.
+pub(crate) fn patch_keys() -> &'static [&'static str] {
+    aliases(Field::Patch)
+}
+
+/// The command of a shell call as one text, whatever its key and form; `None` where it is no text.
+pub(crate) fn command(input: &Object) -> Option<String> {
+    match command_text(&input[present(input, Field::Command)?]).0 {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
 /// One tool in one dialect's spelling.
 struct Spelling {
     tool: &'static str,
@@ -74,6 +92,11 @@ fn spelling(dialect: Name, kind: Kind) -> Option<Spelling> {
         _ => return None,
     };
     Some(Spelling { tool, keys })
+}
+
+/// A tool's name in the spelling of `dialect`: what [`View::tool_name`] says, without looking into the input.
+pub fn tool_name(call: &ToolCall, dialect: Name) -> &str {
+    spelling(dialect, call.kind).map_or(&call.name, |spelling| spelling.tool)
 }
 
 /// A tool call as one dialect sees it.

@@ -1,7 +1,8 @@
 //! What a pattern says, before flags are applied.
 //!
 //! The shape follows how Python 3.11 reads a pattern and not only what was written, because that
-//! reading shows: `(?i)ß|x` becomes one set there and matches `ẞ`, which `(?i)ß` does not.
+//! reading shows: `(?i)𐐀|x` becomes one set there, and a set finds no letter beyond U+FFFF by its capital,
+//! so it matches `𐐀` in neither case; `(?i)𐐀` alone matches both.
 
 use std::ops::{BitOr, BitOrAssign};
 

@@ -31,6 +31,17 @@ impl Fold {
             Fold::Unicode => lower(c) != c || upper(c) != c,
         }
     }
+
+    /// Whether any character of the inclusive range has another case.
+    pub(crate) fn any_cased(self, first: u32, last: u32) -> bool {
+        match self {
+            Fold::Exact => false,
+            Fold::Ascii => (first..=last.min(0x7f)).any(|c| self.is_cased(c)),
+            Fold::Unicode => {
+                moved_in(LOWER, first, last).next().is_some() || moved_in(UPPER, first, last).next().is_some()
+            }
+        }
+    }
 }
 
 /// The first character of the upper case.
@@ -64,11 +75,6 @@ pub(crate) fn extra_cases_in(first: u32, last: u32) -> impl Iterator<Item = (u32
 /// The characters of the inclusive range whose lower case is another, with that.
 pub(crate) fn lowered_in(first: u32, last: u32) -> impl Iterator<Item = (u32, u32)> {
     moved_in(LOWER, first, last)
-}
-
-/// Whether any character of the inclusive range has another case.
-pub(crate) fn any_cased(first: u32, last: u32) -> bool {
-    moved_in(LOWER, first, last).next().is_some() || moved_in(UPPER, first, last).next().is_some()
 }
 
 /// Whether the character is in the category, for all of Unicode or for ASCII alone.
@@ -136,7 +142,7 @@ fn moved_in(runs: Runs, first: u32, last: u32) -> impl Iterator<Item = (u32, u32
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::NAMED;
+    use crate::tables::{ALIASES, NAMED};
 
     /// FNV-1a over 32-bit numbers, as scripts/tables.py has it.
     fn digest(numbers: impl Iterator<Item = u32>) -> u64 {
@@ -168,8 +174,8 @@ mod tests {
         ]
     }
 
-    /// What `scripts/tables.py --check` printed with CPython 3.11.7. tests/tables.rs asks the Python at
-    /// hand once more; this holds where that one is of another version.
+    /// What `scripts/tables.py --check` printed with CPython 3.11.7, for where the Python at hand is of another
+    /// version.
     #[test]
     fn every_code_point_is_as_in_python_3_11() {
         let expected = [
@@ -184,6 +190,32 @@ mod tests {
             ("EXTRA_CASES", 8186858577445827433),
         ];
         assert_eq!(digests(), expected);
+    }
+
+    /// The Python at hand, or the one that `BECKET_PYTHON` names, says so too. Without any this must fail.
+    #[test]
+    fn the_python_at_hand_agrees() {
+        let python = std::env::var("BECKET_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        let ask = |arguments: &[&str]| {
+            let output = std::process::Command::new(&python).args(arguments).output();
+            let output = output.unwrap_or_else(|error| panic!("this test needs {python}: {error}"));
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let version = ask(&["-c", "import unicodedata; print(unicodedata.unidata_version)"]);
+        if version.trim() != "14.0.0" {
+            println!("skipped: {python} has Unicode {version}");
+            return;
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/tables.py");
+        let ours: String = digests().iter().map(|(name, digest)| format!("{name} {digest}\n")).collect();
+        assert_eq!(ask(&[script, "--check"]), ours);
+
+        let lookup =
+            "import sys, unicodedata\nfor name in sys.argv[1:]: print(ord(unicodedata.lookup(name)))";
+        let (names, codes): (Vec<&str>, Vec<u32>) = ALIASES.iter().copied().unzip();
+        let found = ask(&[&["-c", lookup], names.as_slice()].concat());
+        assert!(found.lines().map(|line| line.parse::<u32>().unwrap()).eq(codes));
     }
 
     /// The compiler of sets leans on these.

@@ -1,7 +1,7 @@
 //! The test for one character, with flags applied.
 
 use crate::ast::{Category, Flags, Member, Set, Unit};
-use crate::chars::{Fold, any_cased, extra_cases, extra_cases_in, is_in, lowered_in, upper};
+use crate::chars::{Fold, extra_cases, extra_cases_in, is_in, lowered_in, upper};
 
 /// Whether one character fits.
 #[derive(Clone, Debug)]
@@ -80,42 +80,71 @@ impl Test {
     }
 }
 
+/// The last character for which Python works out the other cases of a set's members beforehand.
+const LAST_FOLDED: u32 = 0xffff;
+
 impl Class {
     fn new(set: &Set, flags: Flags) -> Class {
-        let fold = fold(flags);
         let mut class =
             Class { negated: set.negated, unicode: flags.any(Flags::UNICODE), ..Class::default() };
-        let mut cased = false;
         let mut ranges = Vec::new();
         for member in &set.members {
             match *member {
                 Member::Category { kind, negated } => class.categories.push((kind, negated)),
-                Member::Literal(c) if fold == Fold::Exact => ranges.push((c, c)),
-                Member::Range(first, last) if fold == Fold::Exact => ranges.push((first, last)),
-                // Python 3.11 keeps a character beyond U+FFFF as it is, although it lowers the subject's:
-                // `(?i)[\U00010400x]` finds U+10400 in neither case.
-                Member::Literal(c) if c > 0xffff => {
-                    cased = true;
-                    ranges.push((c, c));
-                }
-                Member::Literal(c) => {
-                    cased |= fold.is_cased(c);
-                    push_with_extra(&mut ranges, fold, fold.lower(c));
-                }
+                Member::Literal(c) => ranges.push((c, c)),
                 Member::Range(first, last) => {
-                    cased |= push_folded(&mut ranges, fold, first, last.min(0xffff));
-                    if last > 0xffff {
-                        cased = true;
-                        ranges.push((first, last));
+                    ranges.push((first, last));
+                    if last > LAST_FOLDED {
                         class.upper_ranges.push((first, last));
                     }
                 }
             }
         }
         class.ranges = merged(ranges);
-        class.upper_ranges = merged(class.upper_ranges);
-        class.fold = cased.then_some(fold);
+        let fold = fold(flags);
+        // A set that has no case is searched for the character as it is.
+        let beyond = class.ranges.last().is_some_and(|&(_, last)| last > LAST_FOLDED);
+        if fold != Fold::Exact && (beyond || class.has_case(fold)) {
+            class.fold = Some(fold);
+            class.add_other_cases(fold);
+            class.upper_ranges = merged(class.upper_ranges);
+        } else {
+            class.upper_ranges.clear();
+        }
         class
+    }
+
+    /// The ranges up to U+FFFF.
+    fn folded_ranges(&self) -> impl Iterator<Item = (u32, u32)> {
+        let low = self.ranges.iter().take_while(|&&(first, _)| first <= LAST_FOLDED);
+        low.map(|&(first, last)| (first, last.min(LAST_FOLDED)))
+    }
+
+    fn has_case(&self, fold: Fold) -> bool {
+        self.folded_ranges().any(|(first, last)| fold.any_cased(first, last))
+    }
+
+    /// Adds lower case to what is searched, since the character will be in lower case.
+    ///
+    /// The capitals stay in, which makes no difference: no lower case is a capital. Python 3.11 leaves single
+    /// members beyond U+FFFF as they are, so that `(?i)[\U00010400x]` finds U+10400 in neither case.
+    fn add_other_cases(&mut self, fold: Fold) {
+        let mut found = Vec::new();
+        for (first, last) in self.folded_ranges() {
+            if fold == Fold::Unicode {
+                let lowered = lowered_in(first, last).map(|(_, lower)| lower);
+                found.extend(lowered.flat_map(|lower| extra_cases(lower).chain([lower])));
+                found.extend(extra_cases_in(first, last).map(|(_, other)| other));
+            } else {
+                found.extend((first..=last.min(0x7f)).map(|c| fold.lower(c)));
+            }
+        }
+        found.retain(|&c| !within(&self.ranges, c));
+        if !found.is_empty() {
+            let mut ranges = std::mem::take(&mut self.ranges);
+            ranges.extend(found.into_iter().map(|c| (c, c)));
+            self.ranges = merged(ranges);
+        }
     }
 
     fn fits(&self, c: u32) -> bool {
@@ -125,35 +154,6 @@ impl Class {
             || (!self.upper_ranges.is_empty() && within(&self.upper_ranges, upper(c)));
         found != self.negated
     }
-}
-
-fn push_with_extra(ranges: &mut Vec<(u32, u32)>, fold: Fold, lower: u32) {
-    ranges.push((lower, lower));
-    if fold == Fold::Unicode {
-        ranges.extend(extra_cases(lower).map(|c| (c, c)));
-    }
-}
-
-/// Adds the lower case of a range, and says whether any of it has case. The range may be empty.
-fn push_folded(ranges: &mut Vec<(u32, u32)>, fold: Fold, first: u32, last: u32) -> bool {
-    if first > last {
-        return false;
-    }
-    // The capitals stay in, which makes no difference: no lower case is a capital.
-    ranges.push((first, last));
-    if fold == Fold::Unicode {
-        for (_, lower) in lowered_in(first, last) {
-            push_with_extra(ranges, fold, lower);
-        }
-        ranges.extend(extra_cases_in(first, last).map(|(_, c)| (c, c)));
-        return any_cased(first, last);
-    }
-    let mut cased = false;
-    for c in (first..=last.min(0x7f)).filter(|&c| fold.is_cased(c)) {
-        cased = true;
-        push_with_extra(ranges, fold, fold.lower(c));
-    }
-    cased
 }
 
 fn within(ranges: &[(u32, u32)], c: u32) -> bool {

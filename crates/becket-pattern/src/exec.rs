@@ -34,6 +34,15 @@ pub(crate) fn search(program: &Program, subject: &str) -> Result<bool, MatchErro
         last_start = 0;
     }
     let mut matcher = Matcher::new(program, &text);
+    if let Some(first) = &program.first {
+        for (start, &c) in text.iter().enumerate() {
+            matcher.spend(1)?;
+            if first.fits(c) && matcher.matches_at(start as u32)? {
+                return Ok(true);
+            }
+        }
+        return Ok(false);
+    }
     for start in 0..=last_start as u32 {
         if matcher.matches_at(start)? {
             return Ok(true);

@@ -69,3 +69,17 @@ impl Pattern {
         &self.text
     }
 }
+
+/// What fuzzing runs: reads and searches whatever comes, and holds what must always hold.
+///
+/// # Panics
+///
+/// If an error's place lies outside of the pattern.
+#[doc(hidden)]
+pub fn fuzz(pattern: &str, subject: &str) {
+    match Pattern::new(pattern) {
+        // Whether there is a match, none, or the search is given up: it ends.
+        Ok(pattern) => drop(pattern.is_match(subject)),
+        Err(error) => assert!(pattern.is_char_boundary(error.offset), "{error:?}"),
+    }
+}

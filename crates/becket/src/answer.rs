@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use becket_core::dialect::{Answer, Dialect, Known, Question, Source, Store, StoreChange};
+use becket_core::dialect::{Answer, Dialect, Known, Name, Question, Source, Store, StoreChange};
 use becket_core::journal::{self, Record};
 use becket_core::place::{Found, Place};
 use becket_core::scope::{Mode, Scope};
@@ -163,6 +163,27 @@ impl Engine {
         let after = self.load(workspace);
         let source = after.source(&source.path).cloned().unwrap_or(source);
         Ok(Answered { source })
+    }
+
+    /// Records whether a whole project is trusted, where its dialect asks for that: ShadowCode. It is kept in Becket's
+    /// ledger, for no document says where ShadowCode keeps it.
+    ///
+    /// # Errors
+    /// Nothing was changed, with the reason.
+    pub fn trust_project(&self, workspace: Utf8PathBuf, answer: Answer) -> Result<Utf8PathBuf, AnswerError> {
+        let scope = self.scope(workspace, Mode::Build);
+        if !std::fs::metadata(&scope.workspace).is_ok_and(|data| data.is_dir()) {
+            return Err(FileError::new(&scope.workspace, "it is not a directory").into());
+        }
+        let home = Home::open(&scope)?;
+        let _one_at_a_time = home.lock_answers()?;
+        let mut ledger = home.ledger()?;
+        ledger.record(Name::Shadowcode, scope.workspace.as_str(), answer, "", home::now());
+        home.write_ledger(&ledger)?;
+        let path = scope.workspace.to_string();
+        let what = journal::What::Answered { dialect: Name::Shadowcode, path, answer, hash: None };
+        drop(home.journal(&[Record { v: journal::VERSION, at: home::now(), what }]));
+        Ok(scope.workspace)
     }
 
     fn dialect(&self, source: &Source) -> Result<&'static dyn Dialect, AnswerError> {

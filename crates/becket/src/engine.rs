@@ -10,6 +10,7 @@ use becket_core::journal::{self, Record};
 use becket_core::ledger::Ledger;
 use becket_core::merge::{self, Voice};
 use becket_core::outcome::{Decision, Outcome};
+use becket_core::redact;
 use becket_core::scope::{Mode, Scope};
 use becket_core::session::Facts;
 use becket_exec::{Cancel, Pool};
@@ -105,8 +106,10 @@ impl Engine {
             settings.homes.shadowcode_profile = Some(read::absolute(&profile, &options.directory));
         }
         // Homes that were set relative are so to where the process stands.
-        for home in [&mut settings.homes.albedo, &mut settings.homes.becket] {
-            if !home.as_str().is_empty() && settings.homes.home.is_absolute() {
+        let homes = &mut settings.homes;
+        let profile = homes.shadowcode_profile.as_mut();
+        for home in [Some(&mut homes.albedo), Some(&mut homes.becket), profile].into_iter().flatten() {
+            if !home.as_str().is_empty() && homes.home.is_absolute() {
                 *home = read::absolute(home, &options.directory);
             }
         }
@@ -138,6 +141,7 @@ impl Engine {
 
     pub(crate) fn scope(&self, workspace: Utf8PathBuf, mode: Mode) -> Scope {
         Scope {
+            real_workspace: read::resolved(&workspace),
             workspace,
             homes: self.settings.homes.clone(),
             settings: self.settings.settings.clone(),
@@ -255,6 +259,8 @@ impl Engine {
         if is_silent && records.is_empty() {
             return;
         }
+        let mut outcome = outcome.clone();
+        mask(&mut outcome);
         records.push(Record {
             v: journal::VERSION,
             at: home::now(),
@@ -262,11 +268,21 @@ impl Engine {
                 session: event.session_id.clone(),
                 workspace: loaded.scope.workspace.clone(),
                 tool: event.tool.as_ref().map(|tool| tool.name.clone()),
-                outcome: Box::new(outcome.clone()),
+                outcome: Box::new(outcome),
             },
         });
         // A record that cannot be kept changes no verdict.
         drop(home.journal(&records));
+    }
+}
+
+/// Masks secrets in what hooks wrote: the verdict goes by it raw, the record does not keep it so.
+fn mask(outcome: &mut Outcome) {
+    let single = [&mut outcome.reason, &mut outcome.continue_with].into_iter().flatten();
+    let feedback = outcome.result.iter_mut().map(|result| &mut result.feedback);
+    let lists = outcome.additional_context.iter_mut().chain(&mut outcome.messages);
+    for text in single.chain(feedback).chain(lists) {
+        *text = redact::mask(text);
     }
 }
 

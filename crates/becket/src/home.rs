@@ -70,7 +70,7 @@ impl Home {
         Ok(Self { path: path.clone() })
     }
 
-    fn folder(&self, name: &str) -> Result<Utf8PathBuf, FileError> {
+    pub(crate) fn folder(&self, name: &str) -> Result<Utf8PathBuf, FileError> {
         let folder = self.path.join(name);
         if !read::exists(&folder) {
             files::create_directory(&folder)?;

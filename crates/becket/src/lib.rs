@@ -5,6 +5,7 @@
 //! terminal and no command line of its own.
 
 mod answer;
+mod bundle;
 mod engine;
 mod files;
 mod home;
@@ -21,6 +22,7 @@ pub use becket_core as core;
 pub use becket_core::event::{Event, EventError, EventName};
 pub use becket_core::outcome::{Decision, Outcome};
 pub use becket_exec::Cancel;
+pub use bundle::BundleChange;
 pub use engine::{Custodian, Engine, Loaded, Options, Request};
 pub use files::FileError;
 pub use home::now;

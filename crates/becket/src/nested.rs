@@ -96,6 +96,11 @@ fn ancestors() -> impl Iterator<Item = Process> {
     })
 }
 
+/// An id for one run: 32 hex digits, never the same twice.
+pub(crate) fn fresh_id() -> String {
+    [random(), random()].concat()
+}
+
 fn random() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     format!("{:016x}", RandomState::new().hash_one(0))

@@ -158,6 +158,11 @@ pub(crate) fn exists(path: &Utf8Path) -> bool {
         .is_ok()
 }
 
+/// A path with links resolved; itself where it cannot be.
+pub(crate) fn resolved(path: &Utf8Path) -> Utf8PathBuf {
+    path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned())
+}
+
 /// A path made absolute without touching links: `.` and `..` are taken out by name.
 pub fn absolute(path: &Utf8Path, current: &Utf8Path) -> Utf8PathBuf {
     use camino::Utf8Component;

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use becket_core::dialect::{self, Finished, Rules};
+use becket_core::dialect::{self, End, Finished, Rules, Timestamp};
 use becket_core::journal::{self, Record};
 use becket_exec::{Custody, Keeper, Leased};
+use serde_json::Value;
 
 use crate::engine::{Custodian, Engine, Loaded, Request};
 use crate::home;
@@ -39,9 +40,7 @@ impl<'a> Runs<'a> {
     }
 
     pub(crate) fn run(&mut self, rules: &dyn Rules, batch: dialect::Batch) -> Vec<Finished> {
-        for job in &batch.jobs {
-            self.add_record(rules, rules.record(job, None));
-        }
+        let started: Vec<_> = batch.jobs.iter().map(|job| (home::now(), rules.record(job, None))).collect();
         if self.mark.is_none() {
             self.mark = self.loaded.home.as_ref().and_then(|home| Mark::set(home).ok());
         }
@@ -58,17 +57,25 @@ impl<'a> Runs<'a> {
             Held::Leased(leased) => &mut *leased,
         };
         let finished = run::run(custody, batch, &bounds);
-        for finished in &finished {
-            self.add_record(rules, rules.record(&finished.job, Some(finished)));
+        for (finished, (at, started)) in finished.iter().zip(started) {
+            let id = nested::fresh_id();
+            // A start is recorded only where there was one.
+            let began = !matches!(finished.end, End::Replaced(_) | End::NotStarted(_));
+            self.add_record(rules, at, &id, started.filter(|_| began));
+            self.add_record(rules, home::now(), &id, rules.record(&finished.job, Some(finished)));
         }
         finished
     }
 
-    fn add_record(&mut self, rules: &dyn Rules, record: Option<serde_json::Value>) {
-        let Some(record) = record else { return };
+    /// Keeps a dialect's record. One whose payload has room for an id gets the run's.
+    fn add_record(&mut self, rules: &dyn Rules, at: Timestamp, id: &str, record: Option<Value>) {
+        let Some(mut record) = record else { return };
+        if let Some(place @ Value::Null) = record.pointer_mut("/payload/id") {
+            *place = id.into();
+        }
         self.records.push(Record {
             v: journal::VERSION,
-            at: home::now(),
+            at,
             what: journal::What::Hook {
                 dialect: rules.dialect(),
                 session: self.request.event.session_id.clone(),

@@ -1,6 +1,6 @@
 //! `becket approve`, `decline` and `forget`: a person's answers.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use becket::Engine;
@@ -19,13 +19,13 @@ pub(crate) fn run(common: &Common, options: &Options, answer: Answer) -> Result 
         engine.find_source(&engine.load(workspace.clone()), &options.path).map_err(CommandError::new)?;
     let shown = match &options.hash {
         Some(hash) => Some(hash.clone()),
-        None => match ask(&source, answer)? {
-            Some(()) => source.hash.clone(),
-            None => {
-                output::note("Nothing was changed.");
-                return Ok(ExitCode::FAILURE);
-            }
-        },
+        // A registration whose file is gone has no content that could be shown.
+        None if answer == Answer::Forget && source.hash.is_none() => None,
+        None if ask(&source, answer)? => source.hash.clone(),
+        None => {
+            output::note("Nothing was changed.");
+            return Ok(ExitCode::FAILURE);
+        }
     };
     give(common, &engine, workspace, &source, answer, shown.as_deref())
 }
@@ -52,9 +52,23 @@ fn give(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the source and asks on the terminal; `None` for no.
-fn ask(source: &Source, answer: Answer) -> Result<Option<()>> {
-    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+/// Whether a person is at both ends.
+fn is_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// Asks a question on the terminal; only y or yes agrees.
+fn agrees(question: &str) -> Result<bool> {
+    output::print(question)?;
+    let mut line = String::new();
+    let read = std::io::stdin().read_line(&mut line);
+    read.map_err(|error| CommandError::new(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Shows the source and asks on the terminal.
+fn ask(source: &Source, answer: Answer) -> Result<bool> {
+    if !is_terminal() {
         let hash = source.hash.as_deref().unwrap_or("HASH");
         return Err(CommandError::new("this is not a terminal, so nobody can be asked")
             .hint(format!("read the hooks with `becket list`, then add `--hash {hash}`")));
@@ -63,17 +77,12 @@ fn ask(source: &Source, answer: Answer) -> Result<Option<()>> {
     list::describe(&mut page, source);
     let question = match answer {
         Answer::Approve => format!(
-            "\nThese commands will run on this machine with your rights, here and in {} itself.\nApprove exactly this content? [y/N] ",
+            "\nThese commands will run on this machine with your rights, here and in {} itself.\nApprove exactly \
+             this content? [y/N] ",
             dialect::Name::title(source.dialect)
         ),
         Answer::Decline => "\nKeep these hooks from running until they change? [y/N] ".to_owned(),
         Answer::Forget => "\nTake back what was answered about these hooks? [y/N] ".to_owned(),
     };
-    output::print(&format!("{page}{question}"))?;
-    drop(std::io::stdout().flush());
-    let mut line = String::new();
-    std::io::stdin()
-        .read_line(&mut line)
-        .map_err(|error| CommandError::new(format!("cannot read the answer: {error}")))?;
-    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes").then_some(()))
+    agrees(&format!("{page}{question}"))
 }

@@ -19,7 +19,11 @@ pub(crate) fn run(common: &Common) -> Result {
         loaded.problems.iter().chain(loaded.rules.iter().flat_map(|rules| rules.problems())).collect();
     if common.json {
         let sources: Vec<Value> = sources.into_iter().map(source_json).collect();
-        output::json(&json!({ "sources": sources, "problems": problems }), true)?;
+        let mut list = json!({ "sources": sources, "problems": problems });
+        if let Some(catalog) = loaded.rules.iter().find_map(|rules| rules.catalog()) {
+            list["catalog"] = catalog;
+        }
+        output::json(&list, true)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = String::new();

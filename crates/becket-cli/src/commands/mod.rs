@@ -1,10 +1,13 @@
 //! The verbs, one file each.
 
 mod answer;
+mod bundle;
+mod catalog;
 mod config;
 mod fire;
 mod list;
 mod replay;
+mod trust;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -29,6 +32,10 @@ pub(crate) fn run(cli: &Cli) -> Result {
         Verb::Approve(options) => answer::run(common, options, dialect::Answer::Approve),
         Verb::Decline(options) => answer::run(common, options, dialect::Answer::Decline),
         Verb::Forget(options) => answer::run(common, options, dialect::Answer::Forget),
+        Verb::Trust(project) => trust::run(common, project, dialect::Answer::Approve),
+        Verb::Untrust(project) => trust::run(common, project, dialect::Answer::Forget),
+        Verb::Catalog => catalog::run(common),
+        Verb::Bundle(what) => bundle::run(common, what),
         Verb::Config => config::run(common),
     }
 }

@@ -108,7 +108,7 @@ fn stdin(
             Ok(written.replace("{n}", &fill("{n}")?).into_bytes())
         }
         (None, Some(written), _) => Ok(fill(written)?.into_bytes()),
-        (None, None, Some(digits)) => place::hex(digits),
+        (None, None, Some(digits)) => place::hex(&fill(digits)?),
         (None, None, None) => Ok(Vec::new()),
     }
 }

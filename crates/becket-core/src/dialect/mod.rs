@@ -5,6 +5,8 @@
 //! again what comes next ([`Rules::next`]): more runs to start side by side, or what all of them said.
 
 pub mod albedo;
+pub mod celeste;
+pub mod shadowcode;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,7 +26,7 @@ use crate::scope::Scope;
 use crate::session::Facts;
 
 /// Every dialect this program knows, in the order in which they are asked.
-pub static ALL: &[&dyn Dialect] = &[&albedo::Albedo];
+pub static ALL: &[&dyn Dialect] = &[&albedo::Albedo, &celeste::Celeste, &shadowcode::Shadowcode];
 
 /// The name of a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -139,6 +141,11 @@ pub trait Rules: Send + Sync {
     /// The dialect's own record of a run, for the journal: before its start (`finished` is `None`, the checks before
     /// the start have passed) and after its end.
     fn record(&self, _job: &Job, _finished: Option<&Finished>) -> Option<Value> {
+        None
+    }
+
+    /// The dialect's own list of its definitions, where it has such a form.
+    fn catalog(&self) -> Option<Value> {
         None
     }
 
@@ -459,6 +466,8 @@ pub struct Said {
     pub continue_with: Option<String>,
     /// How often it may deny a stop.
     pub bound: Option<Bound>,
+    /// What a person is told when `bound` lets the end come, in the dialect's own words.
+    pub at_bound: Option<String>,
     /// What the session holds fast for it from now on; null lets it go.
     pub keep: Option<Value>,
     /// Its runs, skipped ones too.
@@ -477,6 +486,7 @@ impl Default for Said {
             notices: Vec::new(),
             continue_with: None,
             bound: None,
+            at_bound: None,
             keep: None,
             runs: Vec::new(),
         }

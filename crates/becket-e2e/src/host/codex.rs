@@ -15,7 +15,7 @@ pub(super) const PROGRAMS: [&str; 2] = [
 
 pub(super) fn configure(sandbox: &Sandbox, model: &Model) -> Result<(), Error> {
     let config = format!(
-        r#"model = "mock"
+        r#"model = "gpt-5.5"
 model_provider = "mock"
 approval_policy = "never"
 sandbox_mode = "danger-full-access"

@@ -8,7 +8,7 @@ use becket_model::{Model, Script};
 
 fn main() {
     let agents = Agents::fetch().unwrap();
-    for host in Host::ALL {
+    for host in [Host::Codex] {
         let sandbox = Sandbox::new(&agents, host, std::path::Path::new("/bin/true")).unwrap();
         let model = Model::start(Script::new([host.shell("echo hi >ran"), host.write("a.txt", "hello")])).unwrap();
         host.configure(&sandbox, &model).unwrap();

@@ -16,12 +16,11 @@ pub(super) struct Saved {
     copied: bool,
 }
 
-/// The state to come back to when a part that matches on its own has matched.
+/// How much was there before a part that matches on its own. What it left is dropped once it has matched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Barrier {
     copies: u32,
     repetitions: u32,
-    current: u32,
 }
 
 /// One thing to come back to: when what was begun after it fails, or, for those with a barrier, when
@@ -155,18 +154,14 @@ impl Matcher<'_> {
     }
 
     pub(super) fn barrier(&self) -> Barrier {
-        Barrier {
-            copies: self.copies.len() as u32,
-            repetitions: self.repetitions.len() as u32,
-            current: self.current,
-        }
+        Barrier { copies: self.copies.len() as u32, repetitions: self.repetitions.len() as u32 }
     }
 
-    /// Forgets what was left to try within a part that has matched.
+    /// Forgets what was left to try within a part that has matched. Every repetition in it is over, so the
+    /// innermost one is that around it again.
     fn settle(&mut self, barrier: Barrier) {
         self.copies.truncate(barrier.copies as usize);
         self.repetitions.truncate(barrier.repetitions as usize);
-        self.current = barrier.current;
     }
 
     /// At the end of a part that matches on its own; `None` at the end of the pattern.

@@ -1,5 +1,6 @@
 //! Makes patterns that reach every construct of the grammar, each with a text that it may well match.
 
+use crate::letters::{DOUBTFUL, NAMES, ODD, ONLY_EXACT, PLAIN, SPECIAL, other_case};
 use crate::random::Random;
 
 /// What the Python at hand does otherwise than 3.11, hence is left out.
@@ -7,6 +8,19 @@ use crate::random::Random;
 pub(crate) struct Dialect {
     /// 3.11 itself: everything is compared.
     pub(crate) exact: bool,
+    /// Whether possessive repetitions work; they did not from 3.11.0 to 3.11.4.
+    pub(crate) possessive: bool,
+}
+
+impl Dialect {
+    pub(crate) fn of(version: (u64, u64, u64)) -> Dialect {
+        Dialect { exact: version < (3, 12, 0), possessive: version >= (3, 11, 5) }
+    }
+
+    /// Whether the pattern can be compared.
+    fn covers(self, pattern: &str) -> bool {
+        self.possessive || !["*+", "++", "?+", "}+"].iter().any(|possessive| pattern.contains(possessive))
+    }
 }
 
 /// A pattern, and a text made along with it.
@@ -27,382 +41,18 @@ impl Made {
     }
 }
 
-/// Characters around which rules change: case with more than two forms, space that is none elsewhere,
-/// digits and letters beyond ASCII, beyond U+FFFF, and one without a case.
-pub(crate) const ODD: &[char] = &[
-    'k',
-    'K',
-    '\u{212a}',
-    's',
-    'S',
-    'ſ',
-    'i',
-    'I',
-    'İ',
-    'ı',
-    'σ',
-    'ς',
-    'Σ',
-    'ß',
-    'ẞ',
-    'µ',
-    'μ',
-    'Μ',
-    'é',
-    'É',
-    'ǅ',
-    'ǆ',
-    'Ǆ',
-    'ﬅ',
-    'ﬆ',
-    'ΐ',
-    'ΐ',
-    '\u{345}',
-    'ι',
-    'Ι',
-    'ι',
-    'ᾳ',
-    'ᾼ',
-    'ŉ',
-    'Ω',
-    'ω',
-    'Ω',
-    'å',
-    'Å',
-    'Å',
-    'в',
-    'ᲀ',
-    'В',
-    '\u{10400}',
-    '\u{10428}',
-    '\u{1e900}',
-    '\u{1e922}',
-    '𝔸',
-    '٣',
-    '५',
-    '²',
-    '½',
-    'Ⅷ',
-    'ⅷ',
-    'Ⓐ',
-    'ⓐ',
-    '\u{1c}',
-    '\u{1f}',
-    '\u{85}',
-    '\u{a0}',
-    '\u{2028}',
-    '\u{3000}',
-    '\u{b}',
-    '\r',
-    '\u{0}',
-    '\u{7f}',
-    '\u{ff}',
-    '\u{100}',
-    '字',
-    'が',
-    '\u{301}',
-    '\u{200d}',
-    '\u{ffff}',
-    '\u{10ffff}',
-    '😀',
-    'ա',
-    'Ա',
-    'ა',
-    'Ა',
-    'Ꭰ',
-    'ꭰ',
-    'ᏸ',
-];
-
-const PLAIN: &[char] =
-    &['a', 'b', 'c', 'a', 'b', 'A', 'B', '1', '_', ' ', '-', '\n', 'x', '#', ',', '<', '>', '&'];
-
-const SPECIAL: &[char] = &['.', '\\', '[', ']', '{', '}', '(', ')', '*', '+', '?', '^', '$', '|'];
-
-const NAMES: &[(&str, &str)] = &[
-    ("LATIN SMALL LETTER A", "a"),
-    ("latin small letter b", "b"),
-    ("DIGIT ONE", "1"),
-    ("LINE FEED", "\n"),
-    ("KELVIN SIGN", "\u{212a}"),
-    ("CJK UNIFIED IDEOGRAPH-5B57", "字"),
-    ("HANGUL SYLLABLE GA", "가"),
-    ("LEFT CURLY BRACKET", "{"),
-    ("SPACE", " "),
-];
-
-/// Things that Python refuses, or refuses in some places, or takes for plain text.
-const DOUBTFUL: &[&str] = &[
-    r"\z",
-    r"\h",
-    r"\G",
-    r"\K",
-    r"\R",
-    r"\e",
-    r"\p{L}",
-    r"\pL",
-    r"\Q",
-    r"\c",
-    r"\i",
-    r"\y",
-    r"\X",
-    r"\C",
-    r"\_",
-    r"\é",
-    r"\-",
-    r"\ ",
-    r"\#",
-    r"\<",
-    r"\>",
-    r"\8",
-    r"\9",
-    r"\1",
-    r"\2",
-    r"\10",
-    r"\99",
-    r"\100",
-    r"\377",
-    r"\400",
-    r"\777",
-    r"\08",
-    r"\018",
-    r"\x",
-    r"\x6",
-    r"\x{41}",
-    r"\xg1",
-    r"\u",
-    r"\u006",
-    r"\u{41}",
-    r"\ud800",
-    r"\U0001",
-    r"\U00110000",
-    r"\UFFFFFFFF",
-    r"\U0000d800",
-    r"\N",
-    r"\N{",
-    r"\N{}",
-    r"\N{NO SUCH}",
-    r"\N{DIGIT  ONE}",
-    r"\N{KEYCAP DIGIT ONE}",
-    r"\Na",
-    "*",
-    "+",
-    "?",
-    "**",
-    "+*",
-    "??*",
-    "{",
-    "}",
-    "{}",
-    "{,}",
-    "{1",
-    "{1,",
-    "{,1",
-    "{,1}",
-    "{1,1}",
-    "{01}",
-    "{ 1}",
-    "{1, 2}",
-    "{a}",
-    "{-1}",
-    "{3,2}",
-    "{0}",
-    "{0,0}",
-    "{4294967294}",
-    "{4294967295}",
-    "{0,4294967295}",
-    "{99999999999999999999}",
-    "{,99999999999}",
-    "{2}{3}",
-    "{1}?",
-    "{1}+",
-    "{1}*",
-    "(",
-    ")",
-    "()",
-    "(?",
-    "(?)",
-    "(?P",
-    "(?P<",
-    "(?P<>",
-    "(?P<n",
-    "(?P<n>",
-    "(?P<1>a)",
-    "(?P<a-b>a)",
-    "(?P<n>a)",
-    "(?P<é>a)",
-    "(?P<²>a)",
-    "(?P=n)",
-    "(?P=",
-    "(?P=)",
-    "(?P=nope)",
-    "(?P>n)",
-    "(?Px)",
-    "(?<n>a)",
-    "(?'n'a)",
-    "(?<",
-    "(?<a",
-    "(?R)",
-    "(?1)",
-    "(?&n)",
-    "(?|a)",
-    "(?#",
-    "(?#)",
-    "(?#a)",
-    r"(?#\))",
-    "(?i",
-    "(?i)",
-    "(?m)",
-    "(?s)",
-    "(?x)",
-    "(?a)",
-    "(?u)",
-    "(?L)",
-    "(?-i)",
-    "(?i-)",
-    "(?i-:a)",
-    "(?-:a)",
-    "(?i-i:a)",
-    "(?au)",
-    "(?aa)",
-    "(?a-u:a)",
-    "(?u-i:a)",
-    "(?q)",
-    "(?iq)",
-    "(?i-q:a)",
-    "(?L:a)",
-    "(?-x: a)",
-    "(?ims",
-    "(?i-",
-    "(?i-s",
-    "(?i.a)",
-    "(?(1)a)",
-    "(?(1)a|b)",
-    "(?(1)a|b|c)",
-    "(?(2)a)",
-    "(?(9)a)",
-    "(?(0)a)",
-    "(?(n)a|b)",
-    "(?(nope)a)",
-    "(?()a)",
-    "(?(",
-    "(?(1",
-    "(?(1)",
-    "(?(-1)a)",
-    "(?(a b)a)",
-    "(?(99999999999)a)",
-    "(?<=a*)",
-    "(?<=a|bc)",
-    "(?<!a?)",
-    "(?<=(a)\\1)",
-    "(?<=a{2})",
-    "(?<=)",
-    "(?<=(?=a*))",
-    "(?<=a{1,1})",
-    "(?<=(a))(?<=\\1)",
-    "(?=",
-    "(?!",
-    "(?!)",
-    "(?=)",
-    "(?>",
-    "(?>a",
-    "(?:",
-    "(?:)",
-    "(?:)*",
-    "(?:)+?",
-    "()*",
-    "(|a)+",
-    "(a|)*?",
-    "^*",
-    "$*",
-    "^{2}",
-    r"\b*",
-    r"\B+",
-    r"\A?",
-    r"\Z*",
-    "(?:^)*",
-    "(?=a)*",
-    "(?!a){2}",
-    "(?#x)*",
-    "|*",
-    "(*a)",
-    "[",
-    "[]",
-    "[]a]",
-    "[^]",
-    "[^]a]",
-    "[^^]",
-    "[a",
-    "[a-",
-    "[a-]",
-    "[-a]",
-    "[a-b-c]",
-    "[b-a]",
-    "[--a]",
-    "[a--b]",
-    "[a&&b]",
-    "[a||b]",
-    "[a~~b]",
-    "[[a]]",
-    "[[:alpha:]]",
-    "[[.a.]]",
-    r"[\]]",
-    r"[\]a]",
-    r"[\d-a]",
-    r"[a-\d]",
-    r"[\d-]",
-    r"[\w\W]",
-    r"[^\w\W]",
-    r"[\b]",
-    r"[\B]",
-    r"[\A]",
-    r"[\Z]",
-    r"[\1]",
-    r"[\8]",
-    r"[\18]",
-    r"[\400]",
-    r"[\0]",
-    r"[\x61-\x63]",
-    r"[\u0061-c]",
-    r"[\N{DIGIT ONE}-2]",
-    r"[\z]",
-    r"[\_]",
-    "[a\\",
-    "[\\",
-    "[a-\\",
-    r"[\x6]",
-    "[\n]",
-    "[#]",
-    "[ ]",
-    "a||b",
-    "|",
-    "||",
-    "]",
-    "\\",
-    "a\\",
-    "#",
-    "# a\n",
-    "#\\\na\n",
-    " ",
-    "\t",
-    "-",
-    "&&",
-    "~~",
-];
-
-/// Where 3.11 differs from later versions.
-const ONLY_EXACT: &[&str] = &[
-    "(?t)",
-    "(?t:a)",
-    "(?-t:a)",
-    "(?( 1 )a)",
-    "(?(+1)a)",
-    "(?(1_0)a)",
-    "(?(\u{661})a|b)",
-    "(?(-0)a)",
-    "(?(01)a)",
-    r"\z",
-];
+/// What a pattern is to try out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Everything.
+    General,
+    /// Captures, references and conditionals in nested repetitions, on two letters.
+    Captures,
+    /// Letters with several cases, in sets and out of them.
+    Cases,
+    /// More groups than one digit counts.
+    ManyGroups,
+}
 
 struct Group {
     name: Option<String>,
@@ -416,7 +66,8 @@ pub(crate) struct Grammar<'r> {
     dialect: Dialect,
     groups: Vec<Group>,
     verbose: bool,
-    /// How often letters come from [`ODD`].
+    style: Style,
+    /// Whether letters come from [`ODD`] now and then.
     odd: bool,
     /// Whether doubtful things are mixed in.
     doubtful: bool,
@@ -425,31 +76,60 @@ pub(crate) struct Grammar<'r> {
     in_possessive: bool,
 }
 
-pub(crate) fn make(random: &mut Random, dialect: Dialect) -> Made {
-    let odd = random.one_in(3);
-    let doubtful = random.one_in(6);
-    let budget = 2 + random.below(14);
+pub(crate) fn make(random: &mut Random, dialect: Dialect) -> (Style, Made) {
+    loop {
+        let (style, made) = make_any(random, dialect);
+        if dialect.covers(&made.pattern) {
+            return (style, made);
+        }
+    }
+}
+
+fn make_any(random: &mut Random, dialect: Dialect) -> (Style, Made) {
+    let style = match random.below(20) {
+        0..=7 => Style::General,
+        8..=13 => Style::Captures,
+        14..=18 => Style::Cases,
+        _ => Style::ManyGroups,
+    };
+    let general = style == Style::General;
     let mut grammar = Grammar {
-        random,
         dialect,
         groups: Vec::new(),
         verbose: false,
-        odd,
-        doubtful,
-        budget,
+        style,
+        odd: style == Style::Cases || (general && random.one_in(3)),
+        doubtful: if general { random.one_in(4) } else { random.one_in(40) },
+        budget: if style == Style::Cases { 1 + random.below(4) } else { 2 + random.below(14) },
         in_possessive: false,
+        random,
     };
     let mut made = Made::default();
-    if grammar.random.one_in(3) {
-        made.push(&grammar.global_flags());
+    match style {
+        Style::Cases if !grammar.random.one_in(12) => {
+            made.pattern.push_str(grammar.random.pick(&["(?i)", "(?i)", "(?i)", "(?ai)"]));
+        }
+        Style::General if grammar.random.one_in(3) => made.push(&grammar.global_flags()),
+        Style::ManyGroups => {
+            for _ in 0..7 + grammar.random.below(5) {
+                let unit = grammar.unit();
+                grammar.groups.push(Group { name: None, sample: unit.sample.clone(), open: false });
+                made.push(&Made::new(format!("({})", unit.pattern), unit.sample));
+            }
+        }
+        _ => {}
     }
-    let depth = 1 + grammar.random.below(4);
+    let depth = match style {
+        Style::Cases => grammar.random.below(2),
+        Style::Captures => 2 + grammar.random.below(3),
+        _ => 1 + grammar.random.below(4),
+    };
     let body = grammar.alternatives(depth);
     made.push(&body);
-    if grammar.random.one_in(25) {
+    if grammar.random.one_in(40) {
         made.pattern = grammar.mutated(&made.pattern);
     }
-    made
+    (style, made)
 }
 
 impl Grammar<'_> {
@@ -513,15 +193,27 @@ impl Grammar<'_> {
     fn item(&mut self, depth: usize) -> Made {
         // A quantifier's own group decides whether captures lie within a possessive one.
         let outer = self.in_possessive;
-        let quantifier = if self.random.one_in(2) { Some(self.quantifier()) } else { None };
+        let repeats = match self.style {
+            Style::Captures => !self.random.one_in(3),
+            Style::Cases => self.random.one_in(6),
+            _ => self.random.one_in(2),
+        };
+        let quantifier = repeats.then(|| self.quantifier());
         let possessive = quantifier.as_ref().is_some_and(|(text, _)| text.len() > 1 && text.ends_with('+'));
         self.in_possessive |= possessive;
-        let item = match self.random.below(if depth > 0 { 20 } else { 9 }) {
+        let choice = match (self.style, depth) {
+            (Style::Captures, 0) => *self.random.pick(&[&0, &0, &7, &7, &6]),
+            (Style::Captures, _) => *self.random.pick(&[&0, &0, &7, &7, &9, &9, &9, &9, &16, &18, &18]),
+            (Style::Cases, _) => *self.random.pick(&[&0, &5, &5, &5, &7, &9]),
+            (_, 0) => self.random.below(9),
+            _ => self.random.below(20),
+        };
+        let item = match choice {
             0..=4 => self.unit(),
             5 => self.set(),
             6 => self.place(),
             7 | 8 => self.reference().unwrap_or_else(|| self.unit()),
-            9..=15 => self.group(depth - 1),
+            9..=15 => self.group(depth.saturating_sub(1)),
             16 | 17 => self.look(depth - 1),
             18 => self.conditional(depth - 1),
             _ => Made::new(self.random.pick(&["(?#)", "(?#a*)", "(?#\\))"]), ""),
@@ -561,9 +253,10 @@ impl Grammar<'_> {
     }
 
     fn letter(&mut self) -> char {
-        match self.random.below(12) {
-            0 if self.doubtful => self.random.pick_char(SPECIAL),
-            0..=4 if self.odd => self.random.pick_char(ODD),
+        match (self.style, self.random.below(12)) {
+            (Style::Captures, _) => self.random.pick_char(&['a', 'b']),
+            (_, 0) if self.doubtful => self.random.pick_char(SPECIAL),
+            (Style::Cases, 0..=9) | (_, 0..=4) if self.odd => self.random.pick_char(ODD),
             _ => {
                 let few = if self.random.one_in(3) { PLAIN } else { &PLAIN[..5] };
                 self.random.pick_char(few)
@@ -574,6 +267,7 @@ impl Grammar<'_> {
     /// One character.
     fn unit(&mut self) -> Made {
         match self.random.below(14) {
+            0..=2 if self.style == Style::Captures => self.plain_unit(),
             0 => {
                 let c = self.letter();
                 Made::new(".", c)
@@ -594,12 +288,14 @@ impl Grammar<'_> {
                 Made::new(text, sample)
             }
             2 => self.escaped_letter(),
-            _ => {
-                let c = self.letter();
-                let sample = if self.odd && self.random.one_in(3) { self.other_case(c) } else { c };
-                Made::new(self.literal(c), sample)
-            }
+            _ => self.plain_unit(),
         }
+    }
+
+    fn plain_unit(&mut self) -> Made {
+        let c = self.letter();
+        let sample = if self.odd && self.random.one_in(3) { other_case(c) } else { c };
+        Made::new(self.literal(c), sample)
     }
 
     fn literal(&mut self, c: char) -> String {
@@ -624,11 +320,6 @@ impl Grammar<'_> {
         Made::new(pattern, c)
     }
 
-    fn other_case(&mut self, c: char) -> char {
-        let upper = c.to_uppercase().next().unwrap_or(c);
-        if upper != c { upper } else { c.to_lowercase().next().unwrap_or(c) }
-    }
-
     fn set(&mut self) -> Made {
         let mut pattern = "[".to_owned();
         let negated = self.random.one_in(3);
@@ -643,6 +334,11 @@ impl Grammar<'_> {
                 ),
                 1 | 2 => {
                     let (mut low, mut high) = (self.letter(), self.letter());
+                    if self.random.one_in(2) {
+                        // A short range cuts through pairs of cases.
+                        let last = u32::from(low) + self.random.below(40) as u32;
+                        high = char::from_u32(last).unwrap_or(low);
+                    }
                     if low > high && !self.doubtful {
                         (low, high) = (high, low);
                     }
@@ -666,7 +362,13 @@ impl Grammar<'_> {
                 _ => {
                     sample = self.letter();
                     pattern.push_str(&set_literal(sample));
+                    if self.random.one_in(8) {
+                        pattern.push_str(&set_literal(sample));
+                    }
                 }
+            }
+            if index == 0 && self.random.one_in(4) {
+                break;
             }
         }
         if self.random.one_in(12) {
@@ -703,7 +405,7 @@ impl Grammar<'_> {
     fn group(&mut self, depth: usize) -> Made {
         // Later versions put captures back where 3.11 does not.
         let may_capture = self.dialect.exact || !self.in_possessive;
-        match self.random.below(10) {
+        match self.random.below(if self.style == Style::Captures { 6 } else { 10 }) {
             0..=3 if may_capture => self.capture(depth, None),
             4 if may_capture => {
                 let name = format!("{}{}", self.random.pick(&["n", "é", "_", "N"]), self.groups.len());
@@ -715,6 +417,11 @@ impl Grammar<'_> {
                 let body = self.alternatives(depth);
                 self.in_possessive = outer;
                 Made::new(format!("(?>{})", body.pattern), body.sample)
+            }
+            6..=8 if self.style == Style::Cases => {
+                let flags = self.random.pick(&["i", "-i", "a", "u", "ai", "ui"]);
+                let body = self.alternatives(depth);
+                Made::new(format!("(?{flags}:{})", body.pattern), body.sample)
             }
             6 | 7 => {
                 let flags = self.random.pick(&[
@@ -788,7 +495,11 @@ impl Grammar<'_> {
         if count == 0 {
             return self.group(depth);
         }
-        let index = self.random.below(count);
+        let open = self.groups.iter().rposition(|group| group.open);
+        let index = match open {
+            Some(open) if self.style == Style::Captures && self.random.one_in(2) => open,
+            _ => self.random.below(count),
+        };
         let condition = match self.groups.get(index).and_then(|group| group.name.clone()) {
             Some(name) if self.random.one_in(2) => name,
             _ => (index + 1).to_string(),
@@ -820,50 +531,4 @@ impl Grammar<'_> {
 
 fn set_literal(c: char) -> String {
     if matches!(c, '\\' | ']' | '^' | '-' | '[') { format!("\\{c}") } else { c.into() }
-}
-
-/// Texts to search: the sample, the sample changed, and some that have nothing to do with it.
-pub(crate) fn subjects(random: &mut Random, sample: &str, count: usize) -> Vec<String> {
-    let mut all = vec![sample.chars().take(24).collect::<String>()];
-    while all.len() < count {
-        let mut chars: Vec<char> = all[0].chars().collect();
-        match random.below(8) {
-            0 => {
-                all.push(random.pick(&["", "\n", "a", "a\n", "\n\n", "ab", "aa", "Aa1 _-\n"]).to_owned());
-                continue;
-            }
-            1 => {
-                chars.clear();
-                for _ in 0..random.below(8) {
-                    let few = if random.one_in(4) { ODD } else { &PLAIN[..5] };
-                    chars.push(random.pick_char(few));
-                }
-            }
-            2 => chars.push('\n'),
-            3 => {
-                chars = chars
-                    .into_iter()
-                    .map(|c| {
-                        let upper = c.to_uppercase().next().unwrap_or(c);
-                        if upper != c { upper } else { c.to_lowercase().next().unwrap_or(c) }
-                    })
-                    .collect();
-            }
-            _ => {
-                for _ in 0..1 + random.below(2) {
-                    let at = random.below(chars.len() + 1);
-                    let c = if random.one_in(4) { random.pick_char(ODD) } else { random.pick_char(PLAIN) };
-                    match random.below(3) {
-                        0 if at < chars.len() => {
-                            chars.remove(at);
-                        }
-                        1 if at < chars.len() => chars[at] = c,
-                        _ => chars.insert(at, c),
-                    }
-                }
-            }
-        }
-        all.push(chars.into_iter().collect());
-    }
-    all
 }

@@ -14,7 +14,7 @@ pub(crate) enum Answer {
 }
 
 /// How a search went.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     NotFound,
     Found,
@@ -29,6 +29,8 @@ pub(crate) struct Worker {
     output: BufReader<ChildStdout>,
     /// Major, minor and micro.
     pub(crate) version: (u64, u64, u64),
+    /// The version of its Unicode tables.
+    pub(crate) unicode: String,
 }
 
 impl Worker {
@@ -51,7 +53,7 @@ impl Worker {
         let part = |index: usize| hello[index].as_u64().unwrap();
         let version = (part(0), part(1), part(2));
         assert!(version >= (3, 11, 0), "this test needs CPython 3.11 or later, {python} is {version:?}");
-        Worker { child, input, output, version }
+        Worker { child, input, output, version, unicode: hello[3].as_str().unwrap().to_owned() }
     }
 
     pub(crate) fn ask(&mut self, batch: &[(String, Vec<String>)]) -> Vec<Answer> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::dialect::{Captured, End, Finished};
 use crate::event::EventName;
 use crate::json::{self, Object, Repeated};
-use crate::outcome::Status;
+use crate::outcome::{Status, signal_name};
 use crate::text;
 
 /// Longest context that is taken from one hook, in characters.
@@ -229,26 +229,6 @@ fn first_line(stderr: &Captured) -> String {
         Some(line) => format!(": {}", text::line(&text::bounded(line, SHOWN))),
         None => String::new(),
     }
-}
-
-/// A signal's usual name.
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        _ => return format!("signal {signal}"),
-    };
-    name.to_owned()
 }
 
 #[cfg(test)]

@@ -1,0 +1,452 @@
+//! ShadowCode's rules: which hooks run at an event, one after the other, and what their ends mean.
+
+use serde_json::Value;
+
+use super::context::Context;
+use super::definitions::{FILE_LIMIT, Moment};
+use super::load::{Force, Loaded, SHOWN};
+use super::moments::{self, BLOCKED, Happening};
+use super::repair::{self, Failure};
+use super::{catalog, lexical, record};
+use crate::dialect::{
+    Batch, Bound, End, Finished, Firing, Job, Name, Notice, Problem, Recheck, Rules, Said, Source, Standing,
+    Step, Then,
+};
+use crate::event::{Event, EventName};
+use crate::outcome::{Decision, Run, Status, ToolResult};
+use crate::place::{Links, Place, What};
+use crate::scope::{Mode, Scope};
+use crate::spelling::shell_quote;
+use crate::text;
+
+impl Rules for Loaded {
+    fn dialect(&self) -> Name {
+        Name::Shadowcode
+    }
+
+    fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    fn listens(&self, event: &Event) -> bool {
+        if !self.notices.is_empty() {
+            return true;
+        }
+        let blocked = || self.live.is_blocked() || self.frozen.as_ref().is_some_and(Force::is_blocked);
+        match event.name {
+            EventName::UserPromptSubmit => self.holds_anything() || blocked(),
+            EventName::Stop | EventName::StopFailure if self.is_kept => true,
+            _ => {
+                let possible = moments::possible(event);
+                possible.iter().any(|moment| self.listened.contains(moment))
+                    || (!possible.is_empty() && blocked())
+            }
+        }
+    }
+
+    fn record(&self, job: &Job, finished: Option<&Finished>) -> Option<Value> {
+        record::of(self, job, finished)
+    }
+
+    fn catalog(&self) -> Option<Value> {
+        Some(catalog::of(self))
+    }
+
+    fn next(&self, firing: &Firing<'_>, past: &[Finished]) -> Step {
+        if firing.event.name == EventName::UserPromptSubmit {
+            return Step::Done(Box::new(self.prompt(firing)));
+        }
+        let happenings = moments::of(firing.event, firing.scope);
+        let force = self.frozen.as_ref().unwrap_or(&self.live);
+        let mut walk = Walk {
+            loaded: self,
+            firing,
+            force,
+            idle: idle(force, firing.scope),
+            ends: past.iter(),
+            said: Said { notices: self.notices.clone(), ..Said::default() },
+            failures: Vec::new(),
+        };
+        for happening in &happenings {
+            match walk.happening(happening) {
+                Walked::On => {}
+                Walked::Enough => break,
+                Walked::Start(job) => {
+                    return Step::Run(Batch { jobs: vec![*job], at_once: 1, within: None });
+                }
+            }
+        }
+        Step::Done(Box::new(walk.conclude()))
+    }
+}
+
+/// Why no hook runs at all, in the word that skipped runs have.
+fn idle(force: &Force, scope: &Scope) -> Option<&'static str> {
+    if scope.mode != Mode::Build || force.snapshot.policy.read_only {
+        Some("disabled")
+    } else if !force.snapshot.trusted {
+        Some("untrusted")
+    } else {
+        None
+    }
+}
+
+impl Loaded {
+    /// Whether there is anything that a task would have to be held to.
+    fn holds_anything(&self) -> bool {
+        self.is_kept || !self.sources.is_empty() || !self.live.snapshot.registrations.is_empty()
+    }
+
+    /// A task begins: what it goes by is held fast, unless it cannot begin.
+    fn prompt(&self, firing: &Firing<'_>) -> Said {
+        let mut said = Said { notices: self.notices.clone(), ..Said::default() };
+        let prompt = firing.event.text("prompt").unwrap_or_default();
+        if firing.session.is_own_prompt(prompt) {
+            return said;
+        }
+        let force = &self.live;
+        if firing.scope.mode == Mode::Build && force.is_blocked() {
+            said.decision = Decision::Deny;
+            said.reason = Some(self.blocked(force));
+            said.runs = self.blocked_runs(force, firing.event.name.as_str(), firing.look);
+            said.keep = self.is_kept.then_some(Value::Null);
+            return said;
+        }
+        if self.holds_anything() {
+            said.keep = serde_json::to_value(&force.snapshot).ok();
+        }
+        said
+    }
+
+    /// Why build work is blocked, with the way out.
+    fn blocked(&self, force: &Force) -> String {
+        let mut reasons: Vec<String> = force.broken.iter().cloned().collect();
+        for (source, why) in &force.drifted {
+            let (path, absolute) = (&self.paths[*source], &self.sources[*source].path);
+            let quoted = shell_quote(absolute);
+            let again = if self.sources[*source].standing == Standing::Trusted {
+                "what stands there was enabled after this task began, and the next prompt takes it up; or "
+                    .to_owned()
+            } else if self.definitions[*source].is_some() {
+                format!("read it and approve it with `becket approve {}`, or ", text::line(&quoted))
+            } else {
+                String::new()
+            };
+            reasons.push(format!(
+                "the enabled hook {} cannot run: {why}; {again}disable it with `becket forget {}`",
+                text::line(path),
+                text::line(&quoted)
+            ));
+        }
+        reasons.join("\n")
+    }
+
+    /// One run for each thing that blocks, so that the record says which it was.
+    fn blocked_runs(&self, force: &Force, moment: &str, look: u8) -> Vec<Run> {
+        let broken = force.broken.iter().map(|why| Run {
+            source: self.config.clone(),
+            status: Status::Failed,
+            detail: why.clone(),
+            ..run(moment, look)
+        });
+        let drifted = force.drifted.iter().map(|(source, why)| Run {
+            status: Status::Failed,
+            detail: format!("changed: {why}"),
+            ..self.run(*source, moment, look)
+        });
+        broken.chain(drifted).collect()
+    }
+
+    fn run(&self, source: usize, moment: &str, look: u8) -> Run {
+        let hook = self.sources[source].hooks.first();
+        Run {
+            source: self.sources[source].path.clone(),
+            name: hook.and_then(|hook| hook.name.clone()),
+            command: hook.map(|hook| hook.command.clone()).unwrap_or_default(),
+            ..run(moment, look)
+        }
+    }
+
+    /// What a person is told of a hook that does not run for want of an answer.
+    fn skipped_notice(&self, source: usize, force: &Force) -> Option<Notice> {
+        let path = &self.sources[source].path;
+        let shown = text::line(path);
+        let quoted = shell_quote(path);
+        let how = text::line(&quoted);
+        let registered = force.snapshot.registrations.contains_key(&self.paths[source]);
+        let (why, way) = match self.sources[source].standing {
+            _ if registered && !force.snapshot.trusted => {
+                ("its project is not trusted", "trust it with `becket trust`".to_owned())
+            }
+            Standing::Untrusted => {
+                ("it is not enabled", format!("read it, and enable it with `becket approve {how}`"))
+            }
+            Standing::Declined => ("it was declined", format!("enable it with `becket approve {how}`")),
+            Standing::DeclinedChanged => {
+                ("it was declined, and has changed since", format!("enable it with `becket approve {how}`"))
+            }
+            Standing::Changed => (
+                "it changed since it was enabled",
+                format!("read it, and enable it with `becket approve {how}`"),
+            ),
+            Standing::Trusted => return None,
+        };
+        let hash = self.sources[source].hash.as_deref().unwrap_or_default();
+        Some(Notice {
+            key: format!("shadowcode {why} {path} {hash}"),
+            text: format!("shadowcode: the hook in {shown} was skipped: {why}; {way}"),
+        })
+    }
+}
+
+fn run(moment: &str, look: u8) -> Run {
+    Run {
+        dialect: Name::Shadowcode,
+        source: String::new(),
+        index: 0,
+        name: None,
+        moment: moment.to_owned(),
+        command: String::new(),
+        look,
+        status: Status::Skipped,
+        detail: String::new(),
+        exit_code: None,
+        duration_ms: 0.0,
+        truncated: false,
+    }
+}
+
+/// What comes after one moment of an event, or one hook of it.
+enum Walked {
+    /// The next one.
+    On,
+    /// Nothing more: a gate objected, or nobody wants to know any longer.
+    Enough,
+    /// This must end first.
+    Start(Box<Job>),
+}
+
+/// The way through the hooks of an event, as far as their ends are known.
+struct Walk<'a> {
+    loaded: &'a Loaded,
+    firing: &'a Firing<'a>,
+    force: &'a Force,
+    idle: Option<&'static str>,
+    ends: std::slice::Iter<'a, Finished>,
+    said: Said,
+    failures: Vec<Failure<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    fn happening(&mut self, happening: &'a Happening) -> Walked {
+        let moment = happening.moment;
+        let must_hold = moment.is_gate() || moment == Moment::OnComplete;
+        if self.idle.is_none() && must_hold && self.force.is_blocked() {
+            let runs = self.loaded.blocked_runs(self.force, moment.as_str(), self.firing.look);
+            self.said.runs.extend(runs);
+            let detail = self.loaded.blocked(self.force);
+            self.failures.push(Failure { name: String::new(), moment, path: None, detail, output: None });
+            return Walked::Enough;
+        }
+        let context = Context::of(happening);
+        let mut skipped = 0;
+        for (source, definition) in self.loaded.definitions.iter().enumerate() {
+            let Some(definition) = definition.as_ref().filter(|found| found.events.contains(&moment)) else {
+                continue;
+            };
+            let ends = |path: &String| path.ends_with(&definition.path_suffix);
+            if !definition.path_suffix.is_empty() && !happening.paths.iter().any(ends) {
+                continue;
+            }
+            if let Some(why) = self.skipped(source) {
+                skipped += 1;
+                if skipped <= SHOWN {
+                    self.skip(source, moment, why);
+                }
+                continue;
+            }
+            match self.hook(source, happening, &context) {
+                Walked::On => {}
+                other => return other,
+            }
+        }
+        Walked::On
+    }
+
+    /// Why a hook does not run.
+    fn skipped(&self, source: usize) -> Option<&'static str> {
+        let registered = self.force.snapshot.registrations.get(&self.loaded.paths[source]);
+        match registered {
+            Some(hash) if self.loaded.sources[source].hash.as_ref() == Some(hash) => self.idle,
+            Some(_) => Some("changed"),
+            None => Some(match self.loaded.sources[source].standing {
+                // It was enabled after this task began.
+                Standing::Trusted => "disabled",
+                standing => standing.as_str(),
+            }),
+        }
+    }
+
+    fn skip(&mut self, source: usize, moment: Moment, why: &str) {
+        let run =
+            Run { detail: why.to_owned(), ..self.loaded.run(source, moment.as_str(), self.firing.look) };
+        // An edit of many files would say the same of each.
+        if self.said.runs.contains(&run) {
+            return;
+        }
+        self.said.runs.push(run);
+        if why != "disabled" {
+            self.said.notices.extend(self.loaded.skipped_notice(source, self.force));
+        }
+    }
+
+    fn hook(&mut self, source: usize, happening: &'a Happening, context: &Context<'_>) -> Walked {
+        let moment = happening.moment;
+        let listed = &self.loaded.sources[source].hooks[0];
+        let mut run = self.loaded.run(source, moment.as_str(), self.firing.look);
+        let problem =
+            context.problem().or_else(|| lexical::denial(&listed.command, &self.force.snapshot.policy));
+        let (failed, output) = match problem {
+            Some(why) => {
+                run.status = Status::Failed;
+                run.detail.clone_from(&why);
+                (Some(why), None)
+            }
+            None => match self.ends.next() {
+                None => return Walked::Start(Box::new(self.job(source, moment, context))),
+                Some(finished) => {
+                    judge(&mut run, moment, finished);
+                    if let Some(directory) = &finished.moved_to {
+                        self.said.messages.push(format!(
+                            "shadowcode: the project is gone, so a hook ran in {}",
+                            text::line(directory)
+                        ));
+                    }
+                    (detail(finished), Some(finished))
+                }
+            },
+        };
+        self.said.runs.push(run);
+        let Some(why) = failed else { return Walked::On };
+        self.failures.push(Failure {
+            name: listed.name.clone().unwrap_or_default(),
+            moment,
+            path: happening.paths.first().map(String::as_str).filter(|_| moment == Moment::AfterEdit),
+            detail: why,
+            output: output.map(|finished| (&finished.stdout, &finished.stderr)),
+        });
+        let is_cancelled = output.is_some_and(|finished| finished.end == End::Cancelled);
+        if moment.is_gate() || is_cancelled { Walked::Enough } else { Walked::On }
+    }
+
+    fn job(&self, source: usize, moment: Moment, context: &Context<'_>) -> Job {
+        let listed = &self.loaded.sources[source];
+        let scope = self.firing.scope;
+        let timeout = self.loaded.definitions[source].as_ref().map_or(1, |definition| definition.timeout);
+        let timeout = timeout.min(self.force.snapshot.agent.tool_timeout);
+        Job {
+            source,
+            hook: 0,
+            moment: moment.as_str().to_owned(),
+            command: context.command(self.firing, &listed.hooks[0].command, timeout),
+            recheck: Some(Recheck {
+                place: Place {
+                    path: scope.workspace.join(&self.loaded.paths[source]),
+                    what: What::File,
+                    links: Links::Beneath { root: scope.workspace.clone() },
+                    limit: FILE_LIMIT,
+                },
+                hash: listed.hash.clone().unwrap_or_default(),
+            }),
+        }
+    }
+
+    fn conclude(self) -> Said {
+        let Self { loaded, firing, force, mut said, failures, .. } = self;
+        let event = firing.event.name;
+        if failures.is_empty() {
+            let is_over = matches!(event, EventName::Stop | EventName::StopFailure);
+            said.keep = (is_over && loaded.is_kept).then_some(Value::Null);
+            return said;
+        }
+        match event {
+            EventName::PreToolUse => {
+                said.decision = Decision::Deny;
+                said.reason = Some(format!("{BLOCKED}: {}", repair::text("", &failures)));
+            }
+            EventName::PostToolUse | EventName::PostToolUseFailure => {
+                let feedback = repair::text(
+                    "After the tool had run, a ShadowCode hook failed. What the tool did stays done.",
+                    &failures,
+                );
+                said.decision = Decision::Deny;
+                said.result = Some(ToolResult { failed: true, feedback: feedback.clone(), replaces: false });
+                said.reason = Some(feedback);
+            }
+            EventName::PostCompact => {
+                said.decision = Decision::Halt;
+                said.reason = Some(repair::text("A ShadowCode hook failed after the compaction.", &failures));
+            }
+            EventName::Stop => {
+                said.decision = Decision::Deny;
+                said.reason = Some(repair::text("A ShadowCode completion check did not pass.", &failures));
+                said.continue_with = Some(repair::request(&failures));
+                said.bound =
+                    Some(Bound { most: force.snapshot.agent.max_fix_retries, unit: None, then: Then::Halt });
+            }
+            // The provider's own error stands, whatever a hook makes of it.
+            _ => {
+                let told = failures.iter().map(|failure| {
+                    format!("shadowcode: the hook {} failed: {}", failure.name, text::line(&failure.detail))
+                });
+                said.messages.extend(told);
+                said.keep = loaded.is_kept.then_some(Value::Null);
+            }
+        }
+        said
+    }
+}
+
+/// Why a run did not pass; `None` where it did.
+pub(super) fn detail(finished: &Finished) -> Option<String> {
+    Some(match &finished.end {
+        End::Exited(0) => return None,
+        End::Exited(code) => format!("exit code {code}"),
+        End::Signalled(signal) => format!("ended by signal {signal}"),
+        End::TimedOut => {
+            format!("did not finish within {} s and was ended", finished.job.command.timeout.as_secs_f64())
+        }
+        End::Overflowed(stream) => format!("wrote too much on {stream} and was ended"),
+        End::Cancelled => "the event was cancelled".to_owned(),
+        End::NotStarted(why) => format!("could not be started: {why}"),
+        End::Replaced(why) => {
+            format!("changed: its definition is no longer the one that was enabled ({why})")
+        }
+        End::NoTime => "no time was left to run it to its end".to_owned(),
+        End::Lost => "how it ended could not be learnt".to_owned(),
+    })
+}
+
+/// Only the exit status counts.
+fn judge(run: &mut Run, moment: Moment, finished: &Finished) {
+    let objects = moment.is_gate() || matches!(moment, Moment::OnComplete | Moment::OnCompaction);
+    run.status = match finished.end {
+        End::Exited(0) => Status::Passed,
+        End::Exited(_) if objects => Status::Blocked,
+        End::TimedOut => Status::TimedOut,
+        End::Cancelled => Status::Cancelled,
+        End::NoTime | End::Lost => Status::Lost,
+        _ => Status::Failed,
+    };
+    run.detail = detail(finished).unwrap_or_default();
+    run.exit_code = match finished.end {
+        End::Exited(code) => Some(code),
+        _ => None,
+    };
+    run.duration_ms = (finished.duration.as_secs_f64() * 10_000.0).round() / 10.0;
+    run.truncated = record::is_truncated(finished);
+}

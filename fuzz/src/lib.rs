@@ -1,0 +1,189 @@
+//! What is fuzzed: everything that parses what somebody else wrote. Each function must end, and must not panic.
+//!
+//! The functions stand here so that the stable compiler can replay the corpus: `cargo test` in this folder.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use becket_core::dialect::{self, Captured, End, Finished, Firing, Known, Rules, Step};
+use becket_core::event::{Event, EventName};
+use becket_core::journal::Record;
+use becket_core::ledger::Ledger;
+use becket_core::place::{File, Found, Place, What};
+use becket_core::scope::{Homes, Mode, Scope, Settings};
+use becket_core::session::{Facts, line};
+use becket_core::{merge, text as safe};
+use becket_pattern::Pattern;
+
+fn scope() -> Scope {
+    let environment: Arc<[(OsString, OsString)]> = Arc::from([("PATH".into(), "/bin".into())]);
+    Scope {
+        workspace: "/w".into(),
+        real_workspace: "/w".into(),
+        homes: Homes {
+            home: "/h".into(),
+            albedo: "/h/.albedo".into(),
+            shadowcode_profile: Some("/h/profile".into()),
+            becket: "/h/becket".into(),
+            config: "/h/.config".into(),
+        },
+        settings: Settings::default(),
+        environment,
+        mode: Mode::Build,
+    }
+}
+
+fn file(bytes: &[u8]) -> Found {
+    Found::File(File { bytes: bytes.into(), modified_ms: 0, unsafe_store: None })
+}
+
+/// The same bytes at every place of every dialect: definitions, stores, profiles.
+fn load(bytes: &[u8]) -> Vec<Box<dyn Rules>> {
+    let scope = scope();
+    let ledger = Ledger::default();
+    let found = |place: &Place| match place.what {
+        What::File => file(bytes),
+        What::Folder { endings, .. } => Found::Folder {
+            entries: endings
+                .iter()
+                .map(|ending| becket_core::place::Entry {
+                    name: format!("x{ending}"),
+                    found: Some(file(bytes)),
+                })
+                .collect(),
+            more: false,
+        },
+    };
+    dialect::ALL
+        .iter()
+        .map(|dialect| {
+            let found: Vec<Found> = dialect.places(&scope).iter().map(found).collect();
+            dialect.load(&scope, &found, &Known { ledger: &ledger, kept: None })
+        })
+        .collect()
+}
+
+fn fire(event: &Event, rules: &[Box<dyn Rules>], end: impl Fn(dialect::Job) -> Finished) {
+    let scope = scope();
+    let facts = Facts { remembered: true, prompts: 1, ..Facts::default() };
+    let rules: Vec<&dyn Rules> = rules.iter().map(AsRef::as_ref).collect();
+    let voices =
+        merge::hear(event, &rules, &scope, &facts, &mut |_, batch| batch.jobs.into_iter().map(&end).collect());
+    let outcome = merge::outcome(event.name, voices);
+    let written = serde_json::to_string(&outcome).expect("an outcome has a JSON");
+    assert!(serde_json::from_str::<serde_json::Value>(&written).is_ok());
+}
+
+fn finished(job: dialect::Job, end: End, stdout: &[u8]) -> Finished {
+    let captured = Captured { head: stdout.to_vec(), tail: Vec::new(), total: stdout.len() as u64 };
+    Finished {
+        job,
+        end,
+        stdout: captured.clone(),
+        stderr: captured,
+        duration: Duration::ZERO,
+        held: false,
+        moved_to: None,
+        pid: None,
+    }
+}
+
+/// An envelope, and what every dialect makes of the event.
+pub fn envelope(bytes: &[u8]) {
+    let Ok(event) = Event::read(bytes, None) else { return };
+    let rules = load(br#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"x"}]}],"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}"#);
+    fire(&event, &rules, |job| finished(job, End::Exited(0), b""));
+}
+
+/// Files of definitions and stores.
+pub fn definitions(bytes: &[u8]) {
+    let rules = load(bytes);
+    for rules in &rules {
+        for source in rules.sources() {
+            assert!(source.hash.as_deref().is_none_or(becket_core::hash::is_hash));
+        }
+        for problem in rules.problems() {
+            assert!(!problem.to_string().contains('\u{1b}'));
+        }
+    }
+    for name in [EventName::PreToolUse, EventName::Stop] {
+        let text = format!(r#"{{"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"x"}}}}"#);
+        let event = Event::read(text.as_bytes(), None).expect("it is a right one");
+        fire(&event, &rules, |job| finished(job, End::Exited(0), b""));
+    }
+}
+
+/// A hook's output: the first byte chooses the event and the exit code.
+pub fn reply(bytes: &[u8]) {
+    let Some((choice, output)) = bytes.split_first() else { return };
+    let name = EventName::ALL[usize::from(*choice) % EventName::ALL.len()];
+    let code = if choice & 0x80 == 0 { 0 } else { 2 };
+    let text = format!(r#"{{"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"x"}}}}"#);
+    let event = Event::read(text.as_bytes(), None).expect("it is a right one");
+    let albedo = br#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"x"}]}],"PostToolUse":[{"hooks":[{"type":"command","command":"x"}]}],"Stop":[{"hooks":[{"type":"command","command":"x"}]}],"UserPromptSubmit":[{"hooks":[{"type":"command","command":"x"}]}],"SessionStart":[{"hooks":[{"type":"command","command":"x"}]}]}}"#;
+    let celeste = br#"{"hooks":[{"event":"PreToolUse","command":"x"},{"event":"PostToolUse","command":"x"},{"event":"Stop","command":"x"},{"event":"UserPromptSubmit","command":"x"}]}"#;
+    for definitions in [&albedo[..], &celeste[..]] {
+        fire(&event, &load(definitions), |job| finished(job, End::Exited(code), output));
+    }
+}
+
+/// A matcher and a subject, with a newline between.
+pub fn pattern(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let (pattern, subject) = text.split_once('\n').unwrap_or((text, "Bash"));
+    if let Ok(pattern) = Pattern::new(pattern) {
+        drop(pattern.is_match(subject));
+    }
+}
+
+/// The lines of a session.
+pub fn session(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (facts, _) = Facts::read(&text);
+    let sum = line(&becket_core::session::Fact::Sum(Box::new(facts.clone())));
+    assert_eq!(Facts::read(&sum).0, facts);
+}
+
+/// A line of the journal, and the ledger.
+pub fn journal(bytes: &[u8]) {
+    drop(Ledger::parse(bytes));
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(record) = Record::parse(text) {
+        assert!(Record::parse(record.line().trim_end()).is_ok());
+    }
+}
+
+/// Text made fit to be shown.
+pub fn text(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for shown in [safe::line(&text).into_owned(), safe::quote(&text)] {
+        assert!(!shown.chars().any(char::is_control), "{shown:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Every file of the corpus goes through its target, as a regression test on the stable compiler.
+    #[test]
+    fn the_corpus_is_replayed() {
+        let targets: [(&str, fn(&[u8])); 7] = [
+            ("envelope", super::envelope),
+            ("definitions", super::definitions),
+            ("reply", super::reply),
+            ("pattern", super::pattern),
+            ("session", super::session),
+            ("journal", super::journal),
+            ("text", super::text),
+        ];
+        for (name, target) in targets {
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+            let mut count = 0;
+            for entry in std::fs::read_dir(&folder).expect("the corpus is there") {
+                target(&std::fs::read(entry.unwrap().path()).unwrap());
+                count += 1;
+            }
+            assert!(count > 0, "{name} has no corpus");
+        }
+    }
+}
