@@ -4,13 +4,14 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 const LOOK: Duration = Duration::from_millis(5);
+const LOOK_AT_MEMORY: Duration = Duration::from_millis(100);
 
 /// What a process did.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub struct Ran {
     pub stderr: String,
     /// From start to end.
     pub took: Duration,
+    /// The most memory it held, in MiB, without its children; looked at ten times a second.
+    pub peak_mib: u64,
 }
 
 /// Runs a command in a process group of its own, for so long at most. Its output goes into files in `directory`, so that
@@ -37,7 +40,8 @@ pub fn run(command: &mut Command, directory: &Path, name: &str, longest: Duratio
     command.stdout(File::create(&out)?).stderr(File::create(&err)?).process_group(0);
     let start = Instant::now();
     let mut child = command.spawn()?;
-    let ended = wait(&mut child, start + longest)?;
+    let mut peak = 0;
+    let ended = wait(&mut child, start + longest, &mut peak)?;
     let took = start.elapsed();
     // What is left of its group goes with it, before its number can be another's.
     if let Some(group) = Pid::from_raw(child.id().cast_signed())
@@ -50,11 +54,16 @@ pub fn run(command: &mut Command, directory: &Path, name: &str, longest: Duratio
         None => child.wait()?,
     };
     let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(Ran { code: status.code(), cut: ended.is_none(), stdout: read(&out)?, stderr: read(&err)?, took })
+    Ok(Ran { code: status.code(), cut: ended.is_none(), stdout: read(&out)?, stderr: read(&err)?, took, peak_mib: peak / 1024 })
 }
 
-fn wait(child: &mut Child, until: Instant) -> io::Result<Option<std::process::ExitStatus>> {
+fn wait(child: &mut Child, until: Instant, peak: &mut u64) -> io::Result<Option<ExitStatus>> {
+    let mut next = Instant::now();
     loop {
+        if Instant::now() >= next {
+            *peak = high_water(child.id()).max(*peak);
+            next += LOOK_AT_MEMORY;
+        }
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
@@ -63,6 +72,13 @@ fn wait(child: &mut Child, until: Instant) -> io::Result<Option<std::process::Ex
         }
         thread::sleep(LOOK);
     }
+}
+
+/// In KiB; 0 when it is not known.
+fn high_water(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    value.and_then(|value| value.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 /// The processes whose command line or environment holds these words; without this one.

@@ -6,13 +6,15 @@
 
 mod agents;
 mod bounded;
+mod dialect;
 mod host;
 mod program;
 mod sandbox;
 
 pub use agents::{Agents, Unavailable};
 pub use bounded::{Ran, left, run};
-pub use host::{Host, NativeHook};
+pub use dialect::{Dialect, Hook};
+pub use host::Host;
 pub use program::becket;
 pub use sandbox::Sandbox;
 

@@ -14,6 +14,8 @@ pub struct Seen {
     pub path: String,
     /// It offered no tools: an agent's question beside its work, such as a title for the session.
     pub aside: bool,
+    /// When it had arrived, in milliseconds since the model was started.
+    pub at_ms: u64,
     /// The whole body.
     pub body: Value,
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tiny_http::{Header, Request, Response, Server};
@@ -30,6 +30,7 @@ pub struct Model {
 struct Shared {
     server: Server,
     script: Script,
+    start: Instant,
     state: Mutex<State>,
 }
 
@@ -61,7 +62,7 @@ impl Model {
     pub fn start_on(port: u16, script: Script) -> io::Result<Self> {
         let server = Server::http((Ipv4Addr::LOCALHOST, port)).map_err(io::Error::other)?;
         let port = server.server_addr().to_ip().map(|address| address.port()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        let shared = Arc::new(Shared { server, script, state: Mutex::default() });
+        let shared = Arc::new(Shared { server, script, start: Instant::now(), state: Mutex::default() });
         let mut model = Self { shared, port, workers: Vec::with_capacity(WORKERS) };
         for _ in 0..WORKERS {
             let shared = Arc::clone(&model.shared);
@@ -144,7 +145,8 @@ impl Shared {
     fn take(&self, api: Api, path: &str, body: Value) -> (usize, Turn) {
         let mut state = self.state();
         let number = state.seen.len();
-        let seen = Seen { api, path: path.to_owned(), aside: !api.offers_tools(&body), body };
+        let at_ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let seen = Seen { api, path: path.to_owned(), aside: !api.offers_tools(&body), at_ms, body };
         let turn = if seen.aside {
             Turn::say(if seen.wants_json() { r#"{"next_speaker":"user","reasoning":"scripted"}"# } else { "ok" })
         } else {

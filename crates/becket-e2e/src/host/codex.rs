@@ -5,8 +5,7 @@ use std::process::Command;
 use becket_model::Model;
 use serde_json::{Value, json};
 
-use super::NativeHook;
-use crate::{Error, Sandbox};
+use crate::{Error, Hook, Sandbox};
 
 pub(super) const PROGRAMS: [&str; 2] = [
     "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
@@ -37,13 +36,10 @@ stream_max_retries = 0
     Ok(())
 }
 
-pub(super) fn hook_natively(sandbox: &Sandbox, hooks: &[NativeHook]) -> Result<(), Error> {
+pub(super) fn hook_natively(sandbox: &Sandbox, hooks: &[Hook]) -> Result<(), Error> {
     let mut events = json!({});
     for hook in hooks {
-        let mut entry = json!({"type": "command", "command": hook.command});
-        if let Some(seconds) = hook.seconds {
-            entry["timeout"] = seconds.into();
-        }
+        let entry = json!({"type": "command", "command": hook.command, "timeout": hook.seconds});
         let groups = &mut events[hook.event];
         if groups.is_null() {
             *groups = json!([{"hooks": []}]);

@@ -5,8 +5,7 @@ use std::process::Command;
 use becket_model::Model;
 use serde_json::{Value, json};
 
-use super::NativeHook;
-use crate::{Error, Sandbox};
+use crate::{Error, Hook, Sandbox};
 
 const SETTINGS: &str = "home/.gemini/settings.json";
 
@@ -36,13 +35,10 @@ fn word(event: &str) -> &str {
     }
 }
 
-pub(super) fn hook_natively(sandbox: &Sandbox, hooks: &[NativeHook]) -> Result<(), Error> {
+pub(super) fn hook_natively(sandbox: &Sandbox, hooks: &[Hook]) -> Result<(), Error> {
     let mut settings = settings();
     for (number, hook) in hooks.iter().enumerate() {
-        let mut entry = json!({"type": "command", "command": hook.command, "name": format!("hook {number}")});
-        if let Some(seconds) = hook.seconds {
-            entry["timeout"] = (seconds * 1000).into();
-        }
+        let entry = json!({"type": "command", "command": hook.command, "name": format!("hook {number}"), "timeout": hook.seconds * 1000});
         let groups = &mut settings["hooks"][word(hook.event)];
         if groups.is_null() {
             *groups = json!([{"hooks": []}]);

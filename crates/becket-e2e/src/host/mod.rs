@@ -9,7 +9,7 @@ use std::time::Duration;
 use becket_model::{Model, Turn};
 use serde_json::{Value, json};
 
-use crate::{Error, Ran, Sandbox};
+use crate::{Error, Hook, Ran, Sandbox};
 
 /// Longer than any session here takes on a busy machine.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -21,17 +21,6 @@ pub enum Host {
     Codex,
     Gemini,
     Opencode,
-}
-
-/// A hook for an agent's own engine.
-#[derive(Debug, Clone)]
-pub struct NativeHook {
-    /// The common name of the event.
-    pub event: &'static str,
-    /// A shell command.
-    pub command: String,
-    /// Seconds it may take; `None` leaves it to the agent.
-    pub seconds: Option<u64>,
 }
 
 impl Host {
@@ -81,7 +70,7 @@ impl Host {
     ///
     /// # Errors
     /// A file cannot be written, or the agent has no engine for commands.
-    pub fn hook_natively(self, sandbox: &Sandbox, hooks: &[NativeHook]) -> Result<(), Error> {
+    pub fn hook_natively(self, sandbox: &Sandbox, hooks: &[Hook]) -> Result<(), Error> {
         match self {
             Self::Codex => codex::hook_natively(sandbox, hooks),
             Self::Gemini => gemini::hook_natively(sandbox, hooks),
