@@ -78,6 +78,35 @@ pub(crate) enum Verb {
     #[command(after_help = "Example:\n  becket forget .celeste/hooks.json")]
     Forget(Answer),
 
+    /// Plug becket into agents, so that every hook guards them
+    #[command(
+        after_help = "The agent's own file is changed as little as can be: comments and order stay, a copy of it \
+        is kept beside it until `uninstall`.\n\nExample:\n  becket install codex gemini opencode claude --dry-run"
+    )]
+    Install(Install),
+
+    /// Take out of agents what `install` put in, and nothing else
+    #[command(after_help = "Example:\n  becket uninstall codex")]
+    Uninstall(Install),
+
+    /// What becomes of each answer in each agent
+    #[command(after_help = "Example:\n  becket hosts --json")]
+    Hosts,
+
+    /// Prove that agents obey: version, entries, trust, and a call that must be denied
+    #[command(after_help = "Exit code 1 if anything is wrong.\n\nExample:\n  becket doctor codex")]
+    Doctor {
+        /// Only these agents [default: all that are installed]
+        hosts: Vec<String>,
+
+        /// Look at the project's files too
+        #[arg(long)]
+        project: bool,
+    },
+
+    /// Answer an agent's event; called by the line that `install` writes
+    #[command(after_help = "Example:\n  becket hook codex --home /home/dev --deadline 630 < event.json")]
+    Hook(Hook),
     /// Trust a whole project, where a dialect asks for that: ShadowCode
     #[command(
         after_help = "ShadowCode's hooks need both: a trusted project, and each definition approved.\n\n\
@@ -115,6 +144,45 @@ pub(crate) struct Fire {
     /// Which work the agent is at [default: from the envelope's `permission_mode`]
     #[arg(long)]
     pub(crate) mode: Option<WorkMode>,
+}
+
+/// Options of `install` and `uninstall`.
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    /// claude, codex, gemini or opencode
+    #[arg(required = true)]
+    pub(crate) hosts: Vec<String>,
+
+    /// For this project only, not for all of yours
+    #[arg(long)]
+    pub(crate) project: bool,
+
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Options of `hook`: what the installed line says.
+#[derive(Debug, Args)]
+pub(crate) struct Hook {
+    /// The agent
+    pub(crate) host: String,
+
+    /// Your home directory; never taken from the environment, which a repository's settings can fill
+    #[arg(long, value_name = "DIR")]
+    pub(crate) home: Option<Utf8PathBuf>,
+
+    /// A home that is elsewhere, as the variable that moves it
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Seconds within which the agent must have its answer
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) deadline: Option<u64>,
+
+    /// The event this line stands under
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
 }
 
 /// Options of the verbs that answer.

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod difference;
 mod input;
 mod output;
 
@@ -15,6 +16,7 @@ pub use args::Cli;
 
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {
+    becket::outlive_file_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -52,3 +52,15 @@ pub(crate) fn json(value: &impl serde::Serialize, pretty: bool) -> Result<(), Co
     text.push('\n');
     print(&text)
 }
+
+/// Text on stdout; whether all of it was taken.
+pub(crate) fn say(text: &str) -> bool {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
+}
+
+impl std::fmt::Display for CommandError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::dialect::{Bound, Name, Then};
-use crate::event::{Event, EventName};
+use crate::event::{Event, EventError, EventName};
+use crate::json::Object;
 use crate::merge::Voice;
 use crate::outcome::Decision;
 
@@ -19,6 +20,9 @@ pub const VERSION: u32 = 1;
 
 /// Most keys of told notices that are remembered; beyond that the first are told again.
 const MOST_TOLD: usize = 2_000;
+
+/// Most calls that are held open; the oldest goes first.
+const MOST_OPEN: usize = 32;
 
 /// One thing that happened in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,8 +59,62 @@ pub enum Fact {
         /// What; null lets it go.
         value: Value,
     },
+    /// A call was let through whose end its host will never report.
+    Opened {
+        /// The call.
+        call: Box<OpenCall>,
+    },
+    /// That call counts as ended.
+    Closed {
+        /// [`OpenCall::id`].
+        id: String,
+    },
+    /// A hook ended the turn where its host cannot: nothing more of it is let through.
+    Halted {
+        /// The hook's own text.
+        reason: String,
+        /// The turn is the one that the next prompt begins.
+        next_turn: bool,
+    },
     /// All facts so far, added up.
     Sum(Box<Facts>),
+}
+
+/// A call whose end its host will never report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The host's name for the call.
+    pub id: String,
+    /// The subagent that made it; `None` for the session's own agent.
+    pub agent: Option<String>,
+    /// The envelope it was reported in, with the input that ran.
+    pub fields: Object,
+}
+
+impl OpenCall {
+    /// Whether `event` shows that the call is over: whoever made it does something else, or comes to an end.
+    pub fn is_over_at(&self, event: &Event) -> bool {
+        self.agent.as_deref() == event.text("agent_id")
+            || matches!(event.name, EventName::Stop | EventName::SessionEnd)
+    }
+
+    /// The end of the call, as its host would have reported it: without a result, which nobody knows.
+    ///
+    /// # Errors
+    /// The envelope no longer makes an event.
+    pub fn end(mut self) -> Result<Event, EventError> {
+        self.fields.insert("hook_event_name".to_owned(), EventName::PostToolUse.as_str().into());
+        Event::from_fields(self.fields, Some(EventName::PostToolUse))
+    }
+}
+
+/// A turn that a hook ended and its host did not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Halted {
+    /// The hook's own text.
+    pub reason: String,
+    /// The turn is the one that the next prompt begins.
+    pub next_turn: bool,
 }
 
 /// What a session's facts add up to.
@@ -77,6 +135,10 @@ pub struct Facts {
     pub told: BTreeSet<String>,
     /// What dialects hold fast.
     pub kept: BTreeMap<Name, Value>,
+    /// Calls whose end will never be reported.
+    pub open: Vec<OpenCall>,
+    /// The turn was ended by a hook and goes on all the same.
+    pub halted: Option<Halted>,
 }
 
 impl Facts {
@@ -90,6 +152,7 @@ impl Facts {
                 self.prompts += 1;
                 self.continued.clear();
                 self.continued_with = None;
+                self.halted = None;
             }
             Fact::Continued { counters, with } => {
                 for counter in counters {
@@ -112,6 +175,14 @@ impl Facts {
             Fact::Kept { dialect, value } => {
                 self.kept.insert(dialect, value);
             }
+            Fact::Opened { call } => {
+                if self.open.len() >= MOST_OPEN {
+                    self.open.remove(0);
+                }
+                self.open.push(*call);
+            }
+            Fact::Closed { id } => self.open.retain(|call| call.id != id),
+            Fact::Halted { reason, next_turn } => self.halted = Some(Halted { reason, next_turn }),
             Fact::Sum(facts) => *self = *facts,
         }
     }
@@ -366,6 +437,34 @@ mod tests {
         assert_eq!(settle(&own, &mut [], &facts, 8), []);
         let person = stop(r#"{"hook_event_name":"UserPromptSubmit","prompt":"else"}"#);
         assert_eq!(settle(&person, &mut [], &facts, 8), [Fact::Prompted]);
+    }
+
+    #[test]
+    fn an_open_call_is_over_when_its_own_agent_goes_on() {
+        let fields = stop(
+            r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"x"},"tool_use_id":"c","agent_id":"a"}"#,
+        )
+        .fields;
+        let call = OpenCall { id: "c".to_owned(), agent: Some("a".to_owned()), fields };
+        let mut facts = Facts::default();
+        facts.add(Fact::Opened { call: Box::new(call.clone()) });
+        assert_eq!(facts.open.len(), 1);
+        assert!(!call.is_over_at(&stop(r#"{"hook_event_name":"Notification"}"#)));
+        assert!(call.is_over_at(&stop(r#"{"hook_event_name":"SubagentStop","agent_id":"a"}"#)));
+        assert!(call.is_over_at(&stop(r#"{"hook_event_name":"SessionEnd"}"#)));
+        let end = call.end().unwrap();
+        assert_eq!((end.name, end.tool.unwrap().call_id.as_deref()), (EventName::PostToolUse, Some("c")));
+        facts.add(Fact::Closed { id: "c".to_owned() });
+        assert_eq!(facts.open, []);
+    }
+
+    #[test]
+    fn a_halt_that_the_host_did_not_follow_lasts_until_the_next_prompt() {
+        let mut facts = Facts::default();
+        facts.add(Fact::Halted { reason: "r".to_owned(), next_turn: false });
+        assert!(facts.halted.is_some());
+        facts.add(Fact::Prompted);
+        assert_eq!(facts.halted, None);
     }
 
     #[test]

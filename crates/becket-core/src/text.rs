@@ -274,9 +274,16 @@ mod tests {
     fn is_harmless(text: &str, breaks: bool) -> bool {
         text.chars().all(|character| match character {
             '\n' | '\t' => breaks,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' => false,
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
-            '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => false,
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{3164}'
+            | '\u{ffa0}'
+            | '\u{2800}' => false,
             other => !other.is_control(),
         })
     }

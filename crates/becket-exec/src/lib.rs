@@ -123,3 +123,4 @@ pub use keeper::{Keeper, KeeperError, Leased, Pool, keeper_main};
 pub use mark::MARK;
 pub use run::{Batch, run};
 pub use start::StartError;
+pub use sys::outlive_file_limit;

@@ -29,6 +29,10 @@ pub(crate) fn search(program: &Program, subject: &str) -> Result<bool, MatchErro
     if length < program.min_width {
         return Ok(false);
     }
+    // Places are kept in 32 bits. Nothing so long could be searched within the limit.
+    if length >= u64::from(NONE) {
+        return Err(MatchError::StepLimit { limit: STEP_LIMIT });
+    }
     let mut last_start = length - program.min_width.saturating_sub(1);
     if let Some(Instruction::At(Place::Start)) = program.code.first() {
         last_start = 0;
@@ -65,7 +69,7 @@ struct Repetition {
 struct Matcher<'a> {
     code: &'a [Instruction],
     text: &'a [u32],
-    /// Where groups start and end. Only those up to `highest` count.
+    /// Where groups start and end. Only the first `marked` count.
     marks: Vec<u32>,
     /// The number of marks that count.
     marked: usize,

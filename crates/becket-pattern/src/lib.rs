@@ -4,6 +4,33 @@
 //! the same text must mean the same here. No Rust crate has that dialect; this one reads Python's
 //! own grammar, refuses what Python refuses, and answers one question: is there a match anywhere
 //! in the subject?
+//!
+//! ```
+//! use becket_pattern::Pattern;
+//!
+//! let pattern = Pattern::new("^(?!Multi)[A-Z]\\w*Edit$")?;
+//! assert_eq!(pattern.is_match("NotebookEdit"), Ok(true));
+//! assert_eq!(pattern.is_match("MultiEdit"), Ok(false));
+//!
+//! let error = Pattern::new("a{3,2}").unwrap_err();
+//! assert_eq!(error.offset, 2);
+//! # Ok::<(), becket_pattern::PatternError>(())
+//! ```
+//!
+//! # How it works
+//!
+//! Literals, alternatives of them and outer anchors (`Bash|Write`, `^Bash$`) are searched for as plain
+//! text. Everything else is read into a tree in the way of CPython's own reader, turned into
+//! instructions, and run by one backtracking matcher that tries things in CPython's order and keeps
+//! captures by CPython's rules. There is no second engine for the regular part: the subjects are tool
+//! names, for which a linear one gains nothing, and with one engine a pattern has one meaning.
+//! Translation into another dialect was ruled out, since conditionals and back references show which
+//! captures survive a failed attempt, which is CPython's alone.
+//!
+//! The matcher's stack is on the heap and its steps are counted ([`STEP_LIMIT`]), so no pattern and no
+//! subject overflows the stack or runs on; groups nest up to 200 deep. What characters are, letters'
+//! case included, comes from tables that a script takes out of CPython 3.11 (Unicode 14.0), and not
+//! from Rust's newer ones.
 
 mod ast;
 mod chars;
@@ -43,7 +70,8 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// [`PatternError`] where Python refuses the pattern, with Python's reason and its place.
+    /// [`PatternError`] where Python refuses the pattern, with the reason and its place, and where groups
+    /// nest deeper than 200.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         let engine = match Literals::read(text) {
             Some(literals) => Engine::Literals(literals),
@@ -56,7 +84,8 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// [`MatchError`] when the search was given up because it takes too many steps.
+    /// [`MatchError::StepLimit`] when the search was given up because it takes too many steps, and
+    /// [`MatchError::BadCapture`] where Python itself fails.
     pub fn is_match(&self, subject: &str) -> Result<bool, MatchError> {
         match &self.engine {
             Engine::Literals(literals) => Ok(literals.is_match(subject)),

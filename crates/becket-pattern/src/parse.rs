@@ -236,7 +236,7 @@ impl<'p> Parser<'p> {
         };
         let (min, max) = (count(low, 0)?, count(high, UNBOUNDED)?);
         if max < min {
-            return Err(PatternError::new("the least number of repetitions exceeds the most", start));
+            return Err(PatternError::new("the least number of repetitions exceeds the most", after_brace));
         }
         Ok(Some((min, max)))
     }

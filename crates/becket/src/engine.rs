@@ -16,6 +16,8 @@ use becket_core::session::Facts;
 use becket_exec::{Cancel, Pool};
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::caller::{self, Caller};
+use crate::calls::{self, Turn};
 use crate::home::{self, Home};
 use crate::nested;
 use crate::read;
@@ -194,6 +196,11 @@ impl Engine {
 
     /// Fires one event: loads, runs what applies, remembers, records, and says what the agent must do.
     pub fn fire(&self, request: &Request<'_>) -> Outcome {
+        self.fire_from(request, &Caller::default())
+    }
+
+    /// As [`Engine::fire`], with what is known of the agent that reports the event.
+    pub fn fire_from(&self, request: &Request<'_>, caller: &Caller<'_>) -> Outcome {
         let began = Instant::now();
         let event = request.event;
         if nested::is_inside_a_hook(&self.environment) {
@@ -201,10 +208,33 @@ impl Engine {
             outcome.messages.push("becket: fired inside a hook, so no hooks run".to_owned());
             return outcome;
         }
-        let session = Session::of(self, request);
+        let session = Session::of(self, request, caller.start);
+        if let Some(outcome) = caller::held(&session, event) {
+            return outcome;
+        }
+        let ended = self.close_calls(&session, request, caller);
+        let was_halted = session.facts.halted.is_some();
         let scope = self.scope(session.workspace.clone(), request.mode.unwrap_or_else(|| mode_of(event)));
         let loaded = self.load_with(scope, &session.facts);
-        self.fire_loaded(request, &loaded, session, began)
+        let turn = match &loaded.home {
+            Some(home) if self.memory.is_none() && loaded.rules.iter().any(|rules| rules.listens(event)) => {
+                home.line_up(event, caller.call_id, request.deadline)
+            }
+            _ => Turn::Alone,
+        };
+        let mut outcome = match turn {
+            Turn::Second(outcome) => *outcome,
+            Turn::Stuck => calls::stuck(event.name),
+            Turn::Alone => self.fire_loaded(request, &loaded, session, began),
+            Turn::First(record) => {
+                let outcome = self.fire_loaded(request, &loaded, session, began);
+                record.keep(&outcome);
+                outcome
+            }
+        };
+        caller::add_ended(&mut outcome, ended);
+        self.remember(request, caller, &mut outcome, was_halted);
+        outcome
     }
 
     fn fire_loaded(

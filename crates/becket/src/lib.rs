@@ -6,10 +6,13 @@
 
 mod answer;
 mod bundle;
+mod caller;
+mod calls;
 mod engine;
 mod files;
 mod home;
 mod nested;
+pub mod others;
 mod read;
 mod run;
 mod runs;
@@ -21,8 +24,9 @@ pub use answer::{AnswerError, Answered};
 pub use becket_core as core;
 pub use becket_core::event::{Event, EventError, EventName};
 pub use becket_core::outcome::{Decision, Outcome};
-pub use becket_exec::Cancel;
+pub use becket_exec::{Cancel, outlive_file_limit};
 pub use bundle::BundleChange;
+pub use caller::Caller;
 pub use engine::{Custodian, Engine, Loaded, Options, Request};
 pub use files::FileError;
 pub use home::now;

@@ -9,11 +9,14 @@ use becket_core::outcome::Decision;
 use becket_core::scope::Mode;
 use becket_core::session::{self, Fact, Facts};
 use becket_core::text;
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::engine::{Engine, Request};
 use crate::home::Home;
 use crate::read;
+
+/// How the keys of sessions begin that their host has named.
+const NAMED: &str = "session ";
 
 /// Sessions of an engine that forgets.
 pub(crate) type Memory = Mutex<BTreeMap<String, Facts>>;
@@ -30,16 +33,18 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn of(engine: &'a Engine, request: &Request<'_>) -> Self {
+    /// `project` is where the workspace is looked for before the event's own directory.
+    pub(crate) fn of(engine: &'a Engine, request: &Request<'_>, project: Option<&Utf8Path>) -> Self {
         let event = request.event;
         let named = request.workspace.map(|named| read::absolute(named, &engine.directory));
-        let start = event.cwd.as_deref().filter(|cwd| cwd.is_absolute()).unwrap_or(&engine.directory);
+        let reported = event.cwd.as_deref().filter(|cwd| cwd.is_absolute());
+        let start = project.or(reported).unwrap_or(&engine.directory);
         // The home's safety is judged against the workspace; until that is known, against the start.
         let guess = named.clone().unwrap_or_else(|| start.to_owned());
         let home = Home::open(&engine.scope(guess, Mode::Build)).ok();
         let mut session = Self {
             engine,
-            key: event.session_id.as_ref().map(|id| format!("session {id}")),
+            key: event.session_id.as_ref().map(|id| format!("{NAMED}{id}")),
             home,
             facts: Facts::default(),
             workspace: Utf8PathBuf::new(),
@@ -60,7 +65,9 @@ impl<'a> Session<'a> {
             session.facts = Facts::default();
             session.workspace = named.unwrap_or_else(found);
         }
-        session.begins = session.key.is_some() && session.facts.workspace.is_none() && event.tool.is_none();
+        // Where a tool call was is the model's choice, unless the host says more.
+        let is_hosts_choice = event.tool.is_none() || project.is_some();
+        session.begins = session.key.is_some() && session.facts.workspace.is_none() && is_hosts_choice;
         if session.key.is_none() {
             // Without a session an event stands alone; only the bound on stops must outlive it.
             let key = format!("workspace {}", session.workspace);
@@ -140,6 +147,14 @@ impl<'a> Session<'a> {
             }
         }
         self.messages
+    }
+
+    /// Adds facts to a session that has a name; one without stands alone.
+    pub(crate) fn note(&self, decide: impl FnOnce(&Facts) -> Vec<Fact>) {
+        if let Some(key) = self.key.as_deref().filter(|key| key.starts_with(NAMED)) {
+            // What cannot be remembered changes no verdict.
+            drop(self.store(key, decide));
+        }
     }
 
     fn store(&self, key: &str, decide: impl FnOnce(&Facts) -> Vec<Fact>) -> Result<(), String> {

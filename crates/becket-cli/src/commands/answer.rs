@@ -75,7 +75,10 @@ fn ask(source: &Source, answer: Answer) -> Result<bool> {
     }
     let mut page = String::new();
     list::describe(&mut page, source);
+    let own = dialect::ALL.iter().find(|dialect| dialect.name() == source.dialect);
+    let own = own.and_then(|dialect| dialect.question(source)).filter(|_| answer == Answer::Approve);
     let question = match answer {
+        _ if let Some(question) = own => question,
         Answer::Approve => format!(
             "\nThese commands will run on this machine with your rights, here and in {} itself.\nApprove exactly \
              this content? [y/N] ",

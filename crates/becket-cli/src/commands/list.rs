@@ -74,6 +74,12 @@ pub(super) fn describe(page: &mut String, source: &Source) {
     if let Some(hash) = &source.hash {
         let _ = writeln!(page, "  hash {hash}");
     }
+    if source.hooks.is_empty() && !source.content.is_empty() {
+        // A section that defines no hooks is approved for what it says.
+        for line in source.content.split(|&byte| byte == b'\n') {
+            let _ = writeln!(page, "     {}", text::line_of(line));
+        }
+    }
     for hook in &source.hooks {
         let name = hook.name.as_deref().map(|name| format!(" {}", text::line(name))).unwrap_or_default();
         let matcher = hook.matcher.as_deref().map(|matcher| format!(" matcher {}", text::quote(matcher)));

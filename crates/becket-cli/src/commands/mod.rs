@@ -4,7 +4,11 @@ mod answer;
 mod bundle;
 mod catalog;
 mod config;
+mod doctor;
 mod fire;
+mod hook;
+mod hosts;
+mod install;
 mod list;
 mod replay;
 mod trust;
@@ -32,6 +36,11 @@ pub(crate) fn run(cli: &Cli) -> Result {
         Verb::Approve(options) => answer::run(common, options, dialect::Answer::Approve),
         Verb::Decline(options) => answer::run(common, options, dialect::Answer::Decline),
         Verb::Forget(options) => answer::run(common, options, dialect::Answer::Forget),
+        Verb::Install(options) => install::run(common, options, install::Way::In),
+        Verb::Uninstall(options) => install::run(common, options, install::Way::Out),
+        Verb::Hosts => hosts::run(common),
+        Verb::Doctor { hosts, project } => doctor::run(common, hosts, *project),
+        Verb::Hook(options) => hook::run(common, options),
         Verb::Trust(project) => trust::run(common, project, dialect::Answer::Approve),
         Verb::Untrust(project) => trust::run(common, project, dialect::Answer::Forget),
         Verb::Catalog => catalog::run(common),
@@ -42,7 +51,11 @@ pub(crate) fn run(cli: &Cli) -> Result {
 
 /// An engine as the options of every verb describe it.
 fn engine(common: &Common, forgetful: bool) -> Result<Engine> {
-    let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    engine_in(common, std::env::vars_os().collect(), forgetful)
+}
+
+/// An engine in an environment of one's own.
+fn engine_in(common: &Common, environment: Vec<(OsString, OsString)>, forgetful: bool) -> Result<Engine> {
     Engine::open(Options {
         config: common.config.clone(),
         dialects: common.dialects.iter().map(|dialect| (*dialect).into()).collect(),

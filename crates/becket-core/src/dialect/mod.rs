@@ -84,6 +84,12 @@ pub trait Dialect: Sync {
     /// What stands in the places. Never fails: what is wrong becomes a [`Problem`], and the rest stands.
     fn load(&self, scope: &Scope, found: &[Found], known: &Known<'_>) -> Box<dyn Rules>;
 
+    /// What a person is asked before approving `source`, up to where the answer is typed, in a form that does not
+    /// promise to remember a no. `None` where the general question will do.
+    fn question(&self, _source: &Source) -> Option<String> {
+        None
+    }
+
     /// Where the standing of `source` is kept.
     fn store(&self, scope: &Scope, source: &Source) -> Store;
 

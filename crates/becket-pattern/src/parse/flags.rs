@@ -61,15 +61,14 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        if on.any(Flags::TEMPLATE) {
-            return Err(self.error("the flag t holds for all of the pattern or not at all"));
-        }
         let off = if next == "-" { self.flags_off()? } else { Flags::NONE };
-        if off.any(Flags::TEMPLATE) {
-            return Err(self.error("the flag t holds for all of the pattern or not at all"));
+        let colon = self.tokens.offset() - 1;
+        if (on | off).any(Flags::TEMPLATE) {
+            let message = "the flag t holds for all of the pattern or not at all";
+            return Err(PatternError::new(message, colon));
         }
         if on.any(off) {
-            return Err(self.error("a flag is turned on and off"));
+            return Err(PatternError::new("a flag is turned on and off", colon));
         }
         Ok(Inline::Scoped { on, off })
     }

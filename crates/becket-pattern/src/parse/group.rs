@@ -27,7 +27,8 @@ impl<'p> Parser<'p> {
         if !self.tokens.take_if("?") {
             return self.capturing(start, verbose, None);
         }
-        let kind_at = self.tokens.offset();
+        let unknown =
+            |extension: String| PatternError::new(format!("there is no extension `({extension}`"), start + 1);
         let kind = self.token_or_end()?;
         match kind {
             "P" if self.tokens.take_if("<") => {
@@ -38,14 +39,14 @@ impl<'p> Parser<'p> {
             "P" if self.tokens.take_if("=") => self.named_reference(),
             "P" => {
                 let next = self.token_or_end()?;
-                Err(PatternError::new(format!("there is no extension `(?P{next}`"), kind_at))
+                Err(unknown(format!("?P{next}")))
             }
             ":" => self.plain(start, verbose, Flags::NONE, Flags::NONE),
             "#" => self.comment(start),
             "=" | "!" => self.look(start, verbose, false, kind == "!"),
             "<" => match self.token_or_end()? {
                 direction @ ("=" | "!") => self.look(start, verbose, true, direction == "!"),
-                other => Err(PatternError::new(format!("there is no extension `(?<{other}`"), kind_at)),
+                other => Err(unknown(format!("?<{other}"))),
             },
             "(" => self.conditional(start, verbose),
             ">" => {
@@ -56,7 +57,7 @@ impl<'p> Parser<'p> {
                 Inline::Global => Ok(Read::Flags),
                 Inline::Scoped { on, off } => self.plain(start, verbose, on, off),
             },
-            _ => Err(PatternError::new(format!("there is no extension `(?{kind}`"), kind_at)),
+            _ => Err(unknown(format!("?{kind}"))),
         }
     }
 

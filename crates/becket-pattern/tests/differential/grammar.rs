@@ -18,8 +18,10 @@ impl Dialect {
     }
 
     /// Whether the pattern can be compared.
-    fn covers(self, pattern: &str) -> bool {
-        self.possessive || !["*+", "++", "?+", "}+"].iter().any(|possessive| pattern.contains(possessive))
+    fn covers(self, style: Style, pattern: &str) -> bool {
+        // Soup has captures anywhere, and later versions put them back in possessive repetitions.
+        let any_possessive = self.possessive && (self.exact || style != Style::Soup);
+        any_possessive || !["*+", "++", "?+", "}+"].iter().any(|possessive| pattern.contains(possessive))
     }
 }
 
@@ -52,6 +54,8 @@ pub(crate) enum Style {
     Cases,
     /// More groups than one digit counts.
     ManyGroups,
+    /// No grammar at all: pieces in any order.
+    Soup,
 }
 
 struct Group {
@@ -70,7 +74,7 @@ pub(crate) struct Grammar<'r> {
     /// Whether letters come from [`ODD`] now and then.
     odd: bool,
     /// Whether doubtful things are mixed in.
-    doubtful: bool,
+    has_doubtful: bool,
     /// How many more items there may be.
     budget: usize,
     in_possessive: bool,
@@ -79,7 +83,7 @@ pub(crate) struct Grammar<'r> {
 pub(crate) fn make(random: &mut Random, dialect: Dialect) -> (Style, Made) {
     loop {
         let (style, made) = make_any(random, dialect);
-        if dialect.covers(&made.pattern) {
+        if dialect.covers(style, &made.pattern) {
             return (style, made);
         }
     }
@@ -89,8 +93,9 @@ fn make_any(random: &mut Random, dialect: Dialect) -> (Style, Made) {
     let style = match random.below(20) {
         0..=7 => Style::General,
         8..=13 => Style::Captures,
-        14..=18 => Style::Cases,
-        _ => Style::ManyGroups,
+        14..=17 => Style::Cases,
+        18 => Style::ManyGroups,
+        _ => Style::Soup,
     };
     let general = style == Style::General;
     let mut grammar = Grammar {
@@ -99,12 +104,19 @@ fn make_any(random: &mut Random, dialect: Dialect) -> (Style, Made) {
         verbose: false,
         style,
         odd: style == Style::Cases || (general && random.one_in(3)),
-        doubtful: if general { random.one_in(4) } else { random.one_in(40) },
+        has_doubtful: if general { random.one_in(4) } else { random.one_in(40) },
         budget: if style == Style::Cases { 1 + random.below(4) } else { 2 + random.below(14) },
         in_possessive: false,
         random,
     };
     let mut made = Made::default();
+    if style == Style::Soup {
+        for _ in 0..1 + grammar.random.below(8) {
+            let piece = grammar.piece();
+            made.push(&piece);
+        }
+        return (style, made);
+    }
     match style {
         Style::Cases if !grammar.random.one_in(12) => {
             made.pattern.push_str(grammar.random.pick(&["(?i)", "(?i)", "(?i)", "(?ai)"]));
@@ -133,6 +145,27 @@ fn make_any(random: &mut Random, dialect: Dialect) -> (Style, Made) {
 }
 
 impl Grammar<'_> {
+    /// Anything that may stand in a pattern.
+    fn piece(&mut self) -> Made {
+        match self.random.below(6) {
+            0 => Made::new(self.random.pick_char(SPECIAL), ""),
+            1 => self.unit(),
+            2 => Made::new(
+                self.random.pick(&["(", ")", "|", "(?:", "(?=", "(?<=", "(?>", "(?(1)", "[", "]", "*"]),
+                "",
+            ),
+            3 => Made::new(self.quantifier().0, ""),
+            _ => self.doubtful(),
+        }
+    }
+
+    fn doubtful(&mut self) -> Made {
+        let only_exact = self.dialect.exact && self.random.one_in(12);
+        let text = self.random.pick(if only_exact { ONLY_EXACT } else { DOUBTFUL });
+        // Later versions know `\z`.
+        Made::new(if text == r"\z" && !self.dialect.exact { r"\h" } else { text }, "")
+    }
+
     fn global_flags(&mut self) -> Made {
         let mut pattern = String::new();
         for _ in 0..1 + self.random.below(2) {
@@ -177,11 +210,9 @@ impl Grammar<'_> {
             if self.verbose && self.random.one_in(4) {
                 made.pattern.push_str(self.random.pick(&[" ", "\t", "\n", "# a|b)\n", "  ", "#\n", "\u{b}"]));
             }
-            if self.doubtful && self.random.one_in(5) {
-                let only_exact = self.dialect.exact && self.random.one_in(12);
-                let text = self.random.pick(if only_exact { ONLY_EXACT } else { DOUBTFUL });
-                // Later versions know `\z`.
-                made.pattern.push_str(if text == r"\z" && !self.dialect.exact { r"\h" } else { text });
+            if self.has_doubtful && self.random.one_in(5) {
+                let text = self.doubtful();
+                made.push(&text);
                 continue;
             }
             let item = self.item(depth);
@@ -221,7 +252,7 @@ impl Grammar<'_> {
         self.in_possessive = outer;
         let Some((text, times)) = quantifier else { return item };
         let bare = matches!(item.pattern.as_str(), "" | "^" | "$" | r"\A" | r"\Z" | r"\b" | r"\B");
-        if (bare || item.pattern.starts_with("(?#")) && !self.doubtful {
+        if (bare || item.pattern.starts_with("(?#")) && !self.has_doubtful {
             return item;
         }
         Made::new(item.pattern + &text, item.sample.repeat(times))
@@ -255,7 +286,7 @@ impl Grammar<'_> {
     fn letter(&mut self) -> char {
         match (self.style, self.random.below(12)) {
             (Style::Captures, _) => self.random.pick_char(&['a', 'b']),
-            (_, 0) if self.doubtful => self.random.pick_char(SPECIAL),
+            (_, 0) if self.has_doubtful => self.random.pick_char(SPECIAL),
             (Style::Cases, 0..=9) | (_, 0..=4) if self.odd => self.random.pick_char(ODD),
             _ => {
                 let few = if self.random.one_in(3) { PLAIN } else { &PLAIN[..5] };
@@ -339,7 +370,7 @@ impl Grammar<'_> {
                         let last = u32::from(low) + self.random.below(40) as u32;
                         high = char::from_u32(last).unwrap_or(low);
                     }
-                    if low > high && !self.doubtful {
+                    if low > high && !self.has_doubtful {
                         (low, high) = (high, low);
                     }
                     sample = high;
@@ -391,7 +422,7 @@ impl Grammar<'_> {
         }
         let index = self.random.below(self.groups.len());
         let group = &self.groups[index];
-        if group.open && !self.doubtful {
+        if group.open && !self.has_doubtful {
             return None;
         }
         let pattern = match &group.name {

@@ -315,6 +315,26 @@ fn what_python_refuses_is_refused_with_a_place() {
 }
 
 #[test]
+fn errors_tell_the_place_that_python_tells() {
+    for (text, offset) in [
+        ("é**", 3),
+        ("é(?<n>a)", 3),
+        ("é(", 2),
+        ("é[a", 2),
+        ("éa{3,2}", 4),
+        (r"é\z", 2),
+        (r"é\1", 3),
+        ("é)", 2),
+        ("é(?P<n>a)(?P<n>b)", 14),
+        ("(?i-i:a)", 5),
+        ("é(?i)", 2),
+        ("é\\", 2),
+    ] {
+        assert_eq!(Pattern::new(text).unwrap_err().offset, offset, "{text}");
+    }
+}
+
+#[test]
 fn a_match_that_python_fails_on_is_an_error() {
     // The second repetition begins group 2 anew and goes on without it.
     let (text, subject) = ("((b)ab*|){2}+", "babbb");

@@ -198,7 +198,9 @@ impl Reading<'_> {
     ) {
         let Some(entries) = self.entries(node, &format!("a hook of {event}")) else { return };
         let mut invalid = matcher.1.as_ref().err().cloned();
-        let mut kind = None;
+        let kind = entries.iter().find(|(key, _)| key == "type").map(|(_, value)| (*value, value.string()));
+        // What a hook of another type holds is its own affair: one message is enough.
+        let is_foreign = matches!(&kind, Some((_, Some(word))) if word != "command");
         let mut command = None;
         let mut timeout = DEFAULT_TIMEOUT;
         let mut wrong = |reading: &mut Self, at: Node<'_>, why: String| {
@@ -207,8 +209,9 @@ impl Reading<'_> {
         };
         for (key, value) in entries {
             match key.as_str() {
-                "type" => kind = Some(value),
+                "type" => {}
                 "command" => command = Some(value),
+                _ if is_foreign => {}
                 "timeout" if value.kind() == "null" => {}
                 "timeout" => match seconds(value) {
                     Some(seconds) => timeout = seconds,
@@ -221,7 +224,7 @@ impl Reading<'_> {
                 _ => self.problem(value, format!("unknown key {}: it is ignored", text::quote(&key))),
             }
         }
-        match kind.map(|kind| (kind, kind.string())) {
+        match kind {
             Some((_, Some(word))) if word == "command" => {}
             Some((at, Some(word))) => {
                 wrong(self, at, format!("unsupported type {}: only \"command\" is", text::quote(&word)));
@@ -231,6 +234,7 @@ impl Reading<'_> {
         }
         let written = command.and_then(|command| command.string());
         match (command, &written) {
+            _ if is_foreign => {}
             (_, Some(text)) if !text.trim().is_empty() => {}
             (Some(at), Some(_)) => wrong(self, at, "`command` is empty".to_owned()),
             (Some(at), None) => wrong(self, at, format!("`command` must be a string, not {}", at.kind())),
@@ -291,6 +295,10 @@ mod tests {
             ),
             (r#""PreToolUse":[{"type":"command","command":"x"}]"#, "has no list `hooks`"),
             (r#""PreToolUse":[{"hooks":[{"type":"prompt","command":"x"}]}]"#, "unsupported type \"prompt\""),
+            (
+                r#""PreToolUse":[{"hooks":[{"type":"http","url":"x","timeout":"1m"}]}]"#,
+                "unsupported type \"http\"",
+            ),
             (r#""Unheard":[{"hooks":[]}]"#, "unknown event \"Unheard\""),
             (r#""SubagentStop":[]"#, "albedo has no event \"SubagentStop\""),
             (r#""pretooluse":[]"#, "did you mean PreToolUse?"),

@@ -483,7 +483,7 @@ mod tests {
             timeout: 30,
             protocol: Protocol::V2,
         };
-        assert_eq!(read, [expected.clone()]);
+        assert_eq!(read, std::slice::from_ref(&expected));
         let nulls = r#"{"event":"PreToolUse","command":"x","matcher":null,"timeout":null,"protocol":null}"#;
         assert_eq!(hooks(nulls).unwrap(), [expected]);
         assert_eq!(

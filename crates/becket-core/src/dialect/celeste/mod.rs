@@ -65,6 +65,10 @@ impl Dialect for Celeste {
         })
     }
 
+    fn question(&self, source: &Source) -> Option<String> {
+        Some(question(source, OnNo::NotRemembered))
+    }
+
     fn store(&self, scope: &Scope, _: &Source) -> Store {
         let home = &scope.homes.home;
         Store { path: store::path(home), lock: Some(store::lock(home)), limit: store::LIMIT }

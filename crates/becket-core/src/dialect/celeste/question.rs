@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(source_file(&hooks), "/p#sandbox/.celeste/hooks.json");
         assert_eq!(mcp_server_name(&server), Some("a.mcp.json#mcp:b"));
         assert_eq!(mcp_server_name(&hooks), None);
-        assert_eq!(may_use(&[rules.clone()], &rules.path), Err("not trusted"));
+        assert_eq!(may_use(std::slice::from_ref(&rules), &rules.path), Err("not trusted"));
         assert!(may_use(&[Source { standing: Standing::Trusted, ..sandbox.clone() }], &sandbox.path).is_ok());
         assert!(may_use(&[], "/x#sandbox").is_err());
         for (path, is_source) in [

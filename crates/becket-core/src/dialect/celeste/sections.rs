@@ -28,17 +28,15 @@ pub(super) fn sandbox(data: &[u8]) -> Result<Option<Section>, Mistake> {
         return Err(wrong(node, "`sandbox` must be an object"));
     };
     let mut known = Object::new();
-    for (key, value) in written {
+    for (key, value) in written.into_iter().filter(|(_, value)| !value.is_null()) {
         match (key.as_str(), &value) {
-            (_, Value::Null) => {}
             ("enabled" | "network", Value::Bool(_)) => drop(known.insert(key, value)),
             ("enabled" | "network", _) => {
                 return Err(wrong(node, "`enabled` and `network` must be true or false"));
             }
+            ("writable", Value::Array(paths)) if paths.is_empty() => {}
             ("writable", Value::Array(paths)) if paths.iter().all(Value::is_string) => {
-                if !paths.is_empty() {
-                    known.insert(key, value);
-                }
+                known.insert(key, value);
             }
             ("writable", _) => return Err(wrong(node, "`writable` must be a list of paths")),
             _ => {}

@@ -197,6 +197,8 @@ impl Loading<'_> {
                     if hash == kept.hash {
                         shown = Some(content.shown);
                         None
+                    } else if content.definitions.is_empty() {
+                        Some(("was edited", "its hooks are gone in the next session", hash))
                     } else if standing == Standing::Trusted {
                         Some(("was edited", "what stands there now counts from the next session on", hash))
                     } else {
@@ -337,12 +339,11 @@ impl Loading<'_> {
     fn section_file<'f>(&mut self, path: &Utf8Path, found: &'f Found) -> Option<&'f File> {
         match found {
             Found::File(file) => return Some(file),
-            Found::Missing => {}
             Found::Refused(Refusal::Link) if self.has_told_of(path) => {}
             Found::Refused(refusal) => {
-                self.problem(path, None, &format!("{}: no part of it is used", told(refusal)))
+                self.problem(path, None, &format!("{}: no part of it is used", told(refusal)));
             }
-            Found::Folder { .. } => {}
+            Found::Missing | Found::Folder { .. } => {}
         }
         None
     }
@@ -415,7 +416,11 @@ impl Loading<'_> {
                 text: format!("celeste: {}: {why}", text::line(path.as_str())),
             });
         }
-        self.loaded.keep = self.is_more.then_some(self.in_force);
+        if self.is_more {
+            // What was held for another workspace stays held.
+            self.in_force.0.append(&mut self.kept.0);
+            self.loaded.keep = Some(self.in_force);
+        }
         self.loaded
     }
 }

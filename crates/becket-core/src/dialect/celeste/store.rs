@@ -62,9 +62,11 @@ impl TrustStore {
                 "version" => {
                     store.version = value.as_i64().ok_or_else(|| corrupt("`version` is no whole number"))?;
                 }
-                "hooks" => store.approved.extend(entries(value, "approved_at").map_err(|why| corrupt(&why))?),
+                "hooks" => {
+                    store.approved.extend(entries(value, "approved_at").map_err(|why| corrupt(&why))?);
+                }
                 "declined" => {
-                    store.declined.extend(entries(value, "declined_at").map_err(|why| corrupt(&why))?)
+                    store.declined.extend(entries(value, "declined_at").map_err(|why| corrupt(&why))?);
                 }
                 _ => {}
             }

@@ -99,10 +99,17 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Loaded 
     let (profile, broken) = loading.profile(at(2), trusted);
     let overlay = if trusted { loading.overlay(at(3)) } else { Overlay::default() };
     let workspace = scope.real_workspace.to_string();
+    let written_at = at(2).file().map_or(0, |file| file.modified_ms);
+    // A decline that came after the profile was last written counts more than what stands there: it could not be
+    // carried out.
+    let is_declined = |path: &str| {
+        let entry = known.ledger.entry(Name::Shadowcode, scope.workspace.join(path).as_str());
+        entry.is_some_and(|entry| entry.answer == Answer::Decline && entry.at.0 > written_at)
+    };
     let registrations: BTreeMap<String, String> = profile
         .registrations
         .iter()
-        .filter(|registration| registration.workspace == workspace)
+        .filter(|registration| registration.workspace == workspace && !is_declined(&registration.path))
         .map(|registration| (registration.path.clone(), registration.hash.clone()))
         .collect();
     let broken = broken.or_else(|| {
@@ -281,7 +288,8 @@ impl<'s> Loading<'s> {
         let path = config_path(self.scope);
         let wrong = match found {
             Found::Missing => return (Profile::default(), None),
-            _ if self.scope.is_planted(&path) => (
+            // Without a home its path is relative, and so leads into whatever directory this runs in.
+            _ if self.scope.is_planted(&path) || !path.is_absolute() => (
                 "it lies inside the workspace, so whoever writes there could have planted it".to_owned(),
                 (None, None),
             ),

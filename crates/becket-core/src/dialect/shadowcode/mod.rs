@@ -77,7 +77,7 @@ impl Dialect for Shadowcode {
 
     fn decide(&self, ask: &Question<'_>, before: Option<&[u8]>) -> Result<StoreChange, String> {
         let config = config_path(ask.scope);
-        if ask.scope.is_planted(&config) {
+        if ask.scope.is_planted(&config) || !config.is_absolute() {
             return Err(format!("{config} lies inside the workspace: whoever writes there could change it"));
         }
         let below = Utf8Path::new(&ask.source.path).strip_prefix(&ask.scope.workspace);

@@ -625,7 +625,12 @@ fn what_is_not_enabled_is_skipped_and_told_once_for_each_content() {
     assert_eq!(statuses(&world.fire(PRE)), [(Status::Skipped, "declined")]);
     world.write(path, &definition("before_command", "z", ""));
     assert_eq!(statuses(&world.fire(PRE)), [(Status::Skipped, "declined-changed")]);
+    // Enabled in the profile, and declined after that was written: the later answer counts.
+    world.enable(path).unwrap();
+    assert_eq!(statuses(&world.fire(PRE)), [(Status::Skipped, "declined-changed")]);
+    world.ledger.record(Name::Shadowcode, "/w/.shadow/hooks/a.yaml", Answer::Decline, &content, Timestamp(0));
     assert!(world.started.is_empty());
+    assert_eq!(statuses(&world.fire(PRE)), [(Status::Passed, "")]);
 }
 
 #[test]
@@ -647,6 +652,9 @@ fn a_profile_that_cannot_be_known_blocks_a_trusted_project() {
     }
     let mut world = World::new();
     world.unsafe_config = Some("others may write it".to_owned());
+    assert_eq!(world.fire(PRE).decision, Decision::Deny);
+    let mut world = World::new();
+    world.scope.homes.config = ".config".into();
     assert_eq!(world.fire(PRE).decision, Decision::Deny);
     let mut world = World::new();
     world.scope.homes.shadowcode_profile = Some("/w/profile".into());

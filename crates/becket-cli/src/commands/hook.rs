@@ -1,0 +1,129 @@
+//! `becket hook`: what the line that `install` wrote calls. Whatever happens, the agent gets an answer, and at a gate
+//! one that holds.
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::str::FromStr as _;
+use std::time::{Duration, Instant};
+
+use becket::core::outcome::Decision;
+use becket::core::tool::Kind;
+use becket::{Caller, Cancel, Event, EventName, Request};
+use becket_hosts::Host;
+use becket_hosts::answer::{self, Words};
+use becket_hosts::decode::{Beside, Decoded, Heard, decode};
+use becket_hosts::install::HOME_VARIABLES;
+use becket_hosts::loss::{Answer, Way};
+
+use super::{Result, engine_in};
+use crate::args::{Common, Hook};
+use crate::input;
+use crate::output::{self, CommandError};
+
+/// The command with which `doctor` proves that a denial arrives. It exists nowhere, and is denied always.
+pub(super) const CANARY: &str = "becket-doctor-canary";
+
+pub(crate) fn run(common: &Common, options: &Hook) -> Result {
+    let began = Instant::now();
+    // Exit code 2 is the refusal that all agents understand.
+    let host = match Host::from_str(&options.host) {
+        Ok(host) => host,
+        Err(error) => {
+            output::error(&CommandError::new(error));
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let beside = options.event.as_deref().and_then(|name| EventName::from_str(name).ok());
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(common, options, host, beside, began)));
+    let words = match judged {
+        Ok(Ok(words)) => words,
+        Ok(Err((event, error))) => answer::refuse(host, event.or(beside), &error.to_string()),
+        Err(_) => answer::refuse(host, beside, "it broke while it judged this event"),
+    };
+    Ok(say(host, &words))
+}
+
+fn say(host: Host, words: &Words) -> ExitCode {
+    if !words.stderr.is_empty() {
+        output::note(words.stderr.trim_end());
+    }
+    if output::say(&words.stdout) {
+        return ExitCode::from(words.exit);
+    }
+    // The words are lost, but a denial still stands in the exit code.
+    ExitCode::from(if answer::is_denial(host, words) { 2 } else { words.exit })
+}
+
+type Failed = (Option<EventName>, CommandError);
+
+fn judge(
+    common: &Common,
+    options: &Hook,
+    host: Host,
+    event: Option<EventName>,
+    began: Instant,
+) -> std::result::Result<Words, Failed> {
+    let bytes = input::envelope().map_err(|error| (None, error))?;
+    let project = host.project_variable().and_then(|name| std::env::var(name).ok());
+    let heard = match decode(host, &bytes, Beside { event, project: project.as_deref() }) {
+        Ok(heard) => heard,
+        Err(error) => return Ok(error.words()),
+    };
+    let Heard::Event(decoded) = heard else { return Ok(answer::nothing()) };
+    fire(common, options, host, &decoded, began).map_err(|error| (Some(decoded.event.name), error))
+}
+
+fn fire(common: &Common, options: &Hook, host: Host, decoded: &Decoded, began: Instant) -> Result<Words> {
+    let engine = engine_in(common, environment(options)?, false)?;
+    let cancel = Cancel::new().map_err(CommandError::new)?;
+    let event = &decoded.event;
+    let row = host.row(event.name);
+    let patience = options.deadline.or(row.map(|row| row.deadline().into()));
+    let request = Request {
+        event,
+        workspace: common.workspace.as_deref(),
+        mode: None,
+        deadline: patience.map(|seconds| began + Duration::from_secs(seconds)),
+        cancel: &cancel,
+    };
+    let caller = Caller {
+        start: decoded.start.as_deref(),
+        call_id: decoded.call_id.as_deref(),
+        is_unreported: decoded.is_unreported,
+        can_halt: row.is_none_or(|row| row.way(Answer::Halt) != Way::Held),
+    };
+    let mut outcome = engine.fire_from(&request, &caller);
+    if is_canary(event) {
+        outcome.decision = Decision::Deny;
+        outcome.reason = Some("becket: this is the call that must be denied, and it is".to_owned());
+    }
+    Ok(answer::encode(host, event, &outcome))
+}
+
+fn is_canary(event: &Event) -> bool {
+    let tool = event.tool.as_ref().filter(|tool| tool.kind == Kind::Shell);
+    event.name == EventName::PreToolUse
+        && tool.and_then(|tool| tool.input.as_ref()?.get("command")?.as_str()) == Some(CANARY)
+}
+
+/// The environment with the homes that the line names, and no others.
+fn environment(options: &Hook) -> Result<Vec<(OsString, OsString)>> {
+    let home =
+        options.home.as_ref().filter(|home| home.is_absolute()).ok_or_else(|| {
+            CommandError::new("its line names no home; write it again with `becket install`")
+        })?;
+    let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+        .filter(|(name, _)| name != "HOME" && HOME_VARIABLES.iter().all(|home| name != *home))
+        .collect();
+    environment.push(("HOME".into(), home.as_str().into()));
+    for set in &options.set {
+        match set.split_once('=') {
+            Some((name, value)) if HOME_VARIABLES.contains(&name) => {
+                environment.push((name.into(), value.into()));
+            }
+            _ => return Err(CommandError::new("its line sets something that is no home")),
+        }
+    }
+    Ok(environment)
+}

@@ -1,0 +1,246 @@
+//! `becket install` and `uninstall`: into agents and out of them.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::str::FromStr as _;
+
+use becket::core::text;
+use becket::others;
+use becket_hosts::Host;
+use becket_hosts::install::{self, HOME_VARIABLES, Line, Scope, edit};
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+
+use super::{Result, engine};
+use crate::args::{Common, Install as Options};
+use crate::difference;
+use crate::output::{self, CommandError};
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    In,
+    Out,
+}
+
+/// What becomes of one agent's file.
+struct Change {
+    host: Host,
+    /// As the agent names it.
+    path: Utf8PathBuf,
+    /// Links followed.
+    target: Utf8PathBuf,
+    before: Option<Vec<u8>>,
+    after: Option<String>,
+}
+
+impl Change {
+    fn is_nothing(&self) -> bool {
+        self.before.as_deref() == self.after.as_deref().map(str::as_bytes)
+    }
+}
+
+pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
+    let hosts = named(&options.hosts)?;
+    let places = Places::of(common, options.project)?;
+    // All are looked at before the first is changed.
+    let mut changes = Vec::new();
+    let mut failed = Vec::new();
+    for host in hosts {
+        match change(host, &places, way) {
+            Ok(change) => changes.push(change),
+            Err(error) => failed.push((host, error)),
+        }
+    }
+    let mut results = Vec::new();
+    for change in changes {
+        let title = change.host.title();
+        let shown = text::line(change.path.as_str()).into_owned();
+        let done = if change.is_nothing() {
+            let word = if way == Way::In { "is plugged in already" } else { "was not plugged in" };
+            Ok((false, format!("{title} {word}: {shown}\n")))
+        } else if options.dry_run {
+            Ok((
+                true,
+                difference::of(&shown, change.before.as_deref(), change.after.as_deref().map(str::as_bytes)),
+            ))
+        } else {
+            apply(&change, way).map(|()| {
+                let word = if way == Way::In { "is plugged in" } else { "is unplugged" };
+                (true, format!("{title} {word}: {shown}\n"))
+            })
+        };
+        match done {
+            Ok((changed, page)) => {
+                if !common.json {
+                    let next = if way == Way::In { next_steps(change.host, places.is_project) } else { "" };
+                    output::print(&format!("{page}{next}"))?;
+                }
+                results
+                    .push(json!({ "host": change.host.as_str(), "path": change.path, "changed": changed }));
+            }
+            Err(error) => failed.push((change.host, error)),
+        }
+    }
+    for (host, error) in &failed {
+        output::error(&CommandError::new(format!("{} was left alone: {error}", host.title())));
+        results.push(json!({ "host": host.as_str(), "error": error.to_string() }));
+    }
+    if common.json {
+        output::json(&json!({ "dry_run": options.dry_run, "hosts": Value::from(results) }), true)?;
+    }
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The agents that were named, each once.
+pub(super) fn named(names: &[String]) -> Result<Vec<Host>> {
+    let mut hosts = Vec::new();
+    for name in names {
+        let host = Host::from_str(name).map_err(CommandError::new)?;
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    Ok(hosts)
+}
+
+/// Where agents look, and what the line says.
+pub(super) struct Places {
+    home: Utf8PathBuf,
+    project: Utf8PathBuf,
+    codex_home: Option<Utf8PathBuf>,
+    config: Option<Utf8PathBuf>,
+    claude: Option<Utf8PathBuf>,
+    is_project: bool,
+    line: Line,
+}
+
+impl Places {
+    pub(super) fn of(common: &Common, is_project: bool) -> Result<Self> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let directory = |name: &str| variable(name).map(Utf8PathBuf::from).filter(|path| path.is_absolute());
+        let home = directory("HOME")
+            .ok_or_else(|| CommandError::new("HOME is not set to an absolute path").hint("set HOME"))?;
+        let set = HOME_VARIABLES
+            .iter()
+            .filter_map(|name| directory(name).map(|value| ((*name).to_owned(), value.to_string())));
+        let project = engine(common, true)?.workspace(common.workspace.as_deref());
+        Ok(Self {
+            line: Line { program: program()?, home: home.clone(), set: set.collect() },
+            codex_home: directory("CODEX_HOME"),
+            config: directory("XDG_CONFIG_HOME"),
+            claude: directory("CLAUDE_CONFIG_DIR"),
+            home,
+            project,
+            is_project,
+        })
+    }
+
+    /// The file that an agent reads.
+    pub(super) fn file(&self, host: Host, is_project: bool) -> Utf8PathBuf {
+        let scope = if is_project {
+            Scope::Project(&self.project)
+        } else {
+            Scope::User {
+                home: &self.home,
+                codex_home: self.codex_home.as_deref(),
+                config: self.config.as_deref(),
+                claude: self.claude.as_deref(),
+            }
+        };
+        install::file(host, scope)
+    }
+
+    pub(super) fn line(&self) -> &Line {
+        &self.line
+    }
+
+    pub(super) fn project(&self) -> &Utf8Path {
+        &self.project
+    }
+
+    pub(super) fn codex_config(&self) -> Utf8PathBuf {
+        self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex")).join("config.toml")
+    }
+}
+
+/// The program by the name under which it is found, so that the line stays the same when a new version takes its
+/// place behind a link.
+fn program() -> Result<Utf8PathBuf> {
+    let own = std::env::current_exe()
+        .map_err(|error| CommandError::new(format!("cannot tell where this program is: {error}")))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join("becket"))
+        .find(|candidate| candidate.canonicalize().ok() == own.canonicalize().ok());
+    Utf8PathBuf::from_path_buf(found.unwrap_or(own))
+        .map_err(|path| CommandError::new(format!("this program's path is not UTF-8: {}", path.display())))
+}
+
+fn change(host: Host, places: &Places, way: Way) -> Result<Change> {
+    let path = places.file(host, places.is_project);
+    let target = others::target(&path).map_err(CommandError::new)?;
+    let before = others::read(&target, edit::LIMIT).map_err(CommandError::new)?;
+    let refused =
+        |error: install::InstallError| CommandError::new(format!("{}: {error}", text::line(path.as_str())));
+    let after = match (way, &before) {
+        (Way::In, before) => Some(install::plugged(host, before.as_deref(), &places.line).map_err(refused)?),
+        (Way::Out, Some(before)) => install::unplugged(host, before).map_err(refused)?,
+        (Way::Out, None) => None,
+    };
+    Ok(Change { host, path, target, before, after })
+}
+
+fn apply(change: &Change, way: Way) -> Result<()> {
+    let Change { target, before, after, .. } = change;
+    let backup = others::backup(target);
+    if way == Way::In
+        && let Some(before) = before
+    {
+        // The copy is of the file without us: a second install does not write over it with less.
+        let without = install::unplugged(change.host, before).ok().flatten();
+        if without.as_deref().map(str::as_bytes) == Some(before) {
+            let old = others::read(&backup, edit::LIMIT).map_err(CommandError::new)?;
+            others::replace(&backup, old.as_deref(), before).map_err(CommandError::new)?;
+        }
+    }
+    match (after, before) {
+        (Some(after), before) => others::replace(target, before.as_deref(), after.as_bytes()),
+        (None, Some(before)) => others::remove(target, before),
+        (None, None) => Ok(()),
+    }
+    .map_err(CommandError::new)?;
+    if way == Way::Out {
+        // A copy that says no more than the file itself has served.
+        let copy = others::read(&backup, edit::LIMIT).ok().flatten();
+        if copy.is_some() && copy.as_deref() == after.as_deref().map(str::as_bytes) {
+            others::remove(&backup, &copy.unwrap_or_default()).map_err(CommandError::new)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the agent itself still wants before it runs a hook.
+pub(super) fn next_steps(host: Host, is_project: bool) -> &'static str {
+    match (host, is_project) {
+        (Host::Codex, false) => {
+            "  Codex runs it only after you trusted it: start `codex` once and say yes when it asks, or use its /hooks page.\n"
+        }
+        (Host::Codex, true) => {
+            "  Codex runs it only in a project you trust, and after you trusted it: start `codex` there once, or use its /hooks page.\n"
+        }
+        (Host::Claude, _) => {
+            "  Claude Code runs it in folders you have accepted; a running session may need a restart.\n"
+        }
+        (Host::Gemini, _) => {
+            "  Gemini CLI runs it in folders you trust; a running session needs a restart.\n"
+        }
+        (Host::Opencode, _) => "  opencode loads it when it starts; a running session needs a restart.\n",
+    }
+}
+
+/// As a page for people.
+pub(super) fn list(page: &mut String, mark: &str, what: &str) {
+    let _ = writeln!(page, "  {mark} {what}");
+}

@@ -1,0 +1,145 @@
+//! Plugging in and out, and the doctor.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use serde_json::{Value, json};
+
+use crate::place::{AGENTS, Place};
+
+const SETTINGS: &str =
+    "// mine\n{\n  \"model\": \"x\", /* best */\n  \"hooks\": {\n    \"Stop\": [],\n  },\n}\n";
+
+#[test]
+fn what_install_adds_uninstall_takes_out() {
+    let place = Place::new();
+    let path = place.write("home/.claude/settings.json", SETTINGS);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let shown = place.becket(&["install", "claude", "--dry-run"]);
+    assert!(
+        shown.stdout.contains("+     \"PreToolUse\"") && !shown.stdout.contains("-   \"model\""),
+        "{}",
+        shown.stdout
+    );
+    assert_eq!(place.read("home/.claude/settings.json").unwrap(), SETTINGS);
+    place.install(&["claude"]);
+    let plugged = place.read("home/.claude/settings.json").unwrap();
+    assert!(plugged.starts_with("// mine\n{\n  \"model\": \"x\", /* best */\n"));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(place.read("home/.claude/settings.json.before-becket").unwrap(), SETTINGS);
+    place.install(&["claude"]);
+    assert_eq!(place.read("home/.claude/settings.json").unwrap(), plugged);
+    assert_eq!(place.becket(&["uninstall", "claude"]).exit, 0);
+    assert_eq!(place.read("home/.claude/settings.json").unwrap(), SETTINGS);
+    assert_eq!(place.read("home/.claude/settings.json.before-becket"), None);
+}
+
+#[test]
+fn all_agents_at_once_in_a_project_and_out_again() {
+    let place = Place::new();
+    let said =
+        place.becket(&["install", "--project", "codex", "gemini", "opencode", "claude", "codex", "--json"]);
+    assert_eq!(said.exit, 0, "{}", said.stderr);
+    assert_eq!(said.json()["hosts"].as_array().unwrap().len(), 4);
+    for path in
+        [".claude/settings.json", ".codex/hooks.json", ".gemini/settings.json", ".opencode/plugin/becket.js"]
+    {
+        assert!(place.read(format!("shop/{path}")).is_some(), "{path}");
+    }
+    let said = place.becket(&["uninstall", "--project", "codex", "gemini", "opencode", "claude"]);
+    assert_eq!(said.exit, 0, "{}", said.stderr);
+    for path in
+        [".claude/settings.json", ".codex/hooks.json", ".gemini/settings.json", ".opencode/plugin/becket.js"]
+    {
+        assert!(place.read(format!("shop/{path}")).is_none(), "{path}");
+    }
+}
+
+#[test]
+fn links_are_followed_and_stay_links() {
+    let place = Place::new();
+    let real = place.write("dotfiles/gemini.json", "{\"a\": 1}\n");
+    fs::create_dir(place.home().join(".gemini")).unwrap();
+    symlink(&real, place.home().join(".gemini/settings.json")).unwrap();
+    place.install(&["gemini"]);
+    assert!(fs::symlink_metadata(place.home().join(".gemini/settings.json")).unwrap().is_symlink());
+    assert!(place.read("dotfiles/gemini.json").unwrap().contains("BeforeTool"));
+    place.becket(&["uninstall", "gemini"]);
+    assert_eq!(place.read("dotfiles/gemini.json").unwrap(), "{\"a\": 1}\n");
+}
+
+#[test]
+fn what_cannot_be_read_safely_is_left_alone_and_the_others_are_done() {
+    let place = Place::new();
+    place.write("home/.claude/settings.json", "{\"hooks\": ");
+    fs::create_dir_all(place.home().join(".gemini")).unwrap();
+    symlink("nowhere", place.home().join(".gemini/settings.json")).unwrap();
+    fs::create_dir_all(place.home().join(".config/opencode/plugin/becket.js")).unwrap();
+    let said = place.becket(&["install", "claude", "codex", "gemini", "opencode"]);
+    assert_eq!(said.exit, 1);
+    for why in ["not JSON", "leads nowhere", "not a regular file"] {
+        assert!(said.stderr.contains(why), "{why}: {}", said.stderr);
+    }
+    assert_eq!(place.read("home/.claude/settings.json").unwrap(), "{\"hooks\": ");
+    assert!(place.read("home/.codex/hooks.json").is_some());
+    assert_eq!(place.becket(&["install", "nobody"]).exit, 1);
+}
+
+#[test]
+fn a_half_written_copy_is_written_again() {
+    let place = Place::new();
+    place.write("home/.claude/settings.json", "{\"a\": 1}");
+    place.write("home/.claude/settings.json.before-becket", "{\"a\"");
+    place.install(&["claude"]);
+    assert_eq!(place.read("home/.claude/settings.json.before-becket").unwrap(), "{\"a\": 1}");
+}
+
+#[test]
+fn homes_that_were_moved_stand_in_the_line() {
+    let place = Place::new();
+    let mut command = place.command(env!("CARGO_BIN_EXE_becket"));
+    command.args(["install", "codex"]).env("ALBEDO_HOME", place.home().join("my albedo"));
+    assert!(crate::place::finish(command.spawn().unwrap(), "").exit == 0);
+    assert!(place.line("codex", "PreToolUse").contains("my albedo'"));
+    let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}});
+    place.write("home/my albedo/hooks.json", hooks.to_string());
+    assert!(place.shell("codex", "ls", "c").denial("codex").is_some());
+}
+
+#[test]
+fn the_doctor_proves_a_denial() {
+    let place = Place::new();
+    assert_eq!(place.becket(&["doctor", "claude"]).exit, 1);
+    place.install(&AGENTS);
+    let said = place.becket(&["doctor", "--json"]);
+    let found = said.json();
+    for host in found["hosts"].as_array().unwrap() {
+        let check = |what: &str| {
+            host["checks"].as_array().unwrap().iter().find(|check| check["check"] == what).unwrap()["finding"]
+                .clone()
+        };
+        assert_eq!((check("entry"), check("denial")), (json!("ok"), json!("ok")), "{host}");
+    }
+    assert_eq!(found["hosts"].as_array().unwrap().len(), 4);
+    // Codex has not been asked yet.
+    assert_eq!(said.exit, 1);
+    assert_eq!(place.becket(&["doctor", "claude", "gemini", "opencode"]).exit, 0);
+    // A line whose program is gone denies nothing.
+    let settings = place.read("home/.gemini/settings.json").unwrap();
+    place.write("home/.gemini/settings.json", settings.replace(env!("CARGO_BIN_EXE_becket"), "/gone/becket"));
+    assert_eq!(place.becket(&["doctor", "gemini"]).exit, 1);
+    let mut off: Value = serde_json::from_str(&place.read("home/.claude/settings.json").unwrap()).unwrap();
+    off["disableAllHooks"] = true.into();
+    place.write("home/.claude/settings.json", off.to_string());
+    assert!(place.becket(&["doctor", "claude"]).stdout.contains("disableAllHooks"));
+}
+
+#[test]
+fn the_loss_table_is_printed() {
+    let place = Place::new();
+    let table = place.becket(&["hosts", "--json"]).json();
+    let codex = table["hosts"].as_array().unwrap().iter().find(|host| host["host"] == "codex").unwrap();
+    let gate = codex["events"].as_array().unwrap().iter().find(|row| row["event"] == "PreToolUse").unwrap();
+    assert_eq!((&gate["answers"]["ask"], &gate["answers"]["halt"]), (&json!("denied"), &json!("held")));
+    assert!(place.becket(&["hosts"]).stdout.contains("ask: denied"));
+}

@@ -1,0 +1,7 @@
+//! The built program as agents call it: plugged in, then driven through the lines that were installed.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod hook;
+mod install;
+mod place;

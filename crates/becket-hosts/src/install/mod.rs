@@ -1,0 +1,218 @@
+//! Plugging in: which file of the agent's changes, and how.
+
+pub mod edit;
+mod plugin;
+
+use becket_core::event::EventName;
+use becket_core::spelling::shell_quote;
+use camino::{Utf8Path, Utf8PathBuf};
+
+pub use edit::EditError;
+use edit::Entry;
+
+use crate::Host;
+use crate::loss::Row;
+
+/// The installed command line. It says the same in every version of Becket: some agents approve it by its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The program, by absolute path.
+    pub program: Utf8PathBuf,
+    /// The user's home directory, by absolute path.
+    pub home: Utf8PathBuf,
+    /// Homes that were set otherwise when it was installed, by the variable that set them.
+    pub set: Vec<(String, String)>,
+}
+
+/// Variables that move homes: an installed line carries those that are set.
+pub const HOME_VARIABLES: [&str; 8] = [
+    "ALBEDO_HOME",
+    "BECKET_HOME",
+    "CODEX_HOME",
+    "SHADOWCODE_PROFILE",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+];
+
+impl Line {
+    /// Program and arguments, for an event or for all.
+    pub fn argv(&self, host: Host, row: Option<&Row>) -> Vec<String> {
+        let mut argv = vec![self.program.to_string(), "hook".to_owned(), host.to_string()];
+        argv.extend(["--home".to_owned(), self.home.to_string()]);
+        for (name, value) in &self.set {
+            argv.extend(["--set".to_owned(), format!("{name}={value}")]);
+        }
+        let longest = host.rows().iter().max_by_key(|row| row.patience);
+        if let Some(deadline) = row.or(longest).map(Row::deadline) {
+            argv.extend(["--deadline".to_owned(), deadline.to_string()]);
+        }
+        if let Some(row) = row {
+            argv.extend(["--event".to_owned(), row.event.to_string()]);
+        }
+        argv
+    }
+
+    /// The line for a shell.
+    pub fn command(&self, host: Host, row: &Row) -> String {
+        let words: Vec<String> = self.argv(host, Some(row)).iter().map(|word| shell_quote(word)).collect();
+        words.join(" ")
+    }
+}
+
+/// Whether a command line is one that Becket installed for this host.
+pub fn is_installed_line(host: Host, command: &str) -> bool {
+    command.split_once(&format!(" hook {host} --home ")).is_some_and(|(program, _)| {
+        program.starts_with(['/', '\'']) && !program.contains([';', '&', '|', '\n'])
+    })
+}
+
+/// Where the agent looks, for a person or for a project.
+#[derive(Debug, Clone, Copy)]
+pub enum Scope<'a> {
+    /// Every session of the person.
+    User {
+        /// The home directory.
+        home: &'a Utf8Path,
+        /// `CODEX_HOME`, if it is set.
+        codex_home: Option<&'a Utf8Path>,
+        /// `XDG_CONFIG_HOME`, if it is set.
+        config: Option<&'a Utf8Path>,
+        /// `CLAUDE_CONFIG_DIR`, if it is set.
+        claude: Option<&'a Utf8Path>,
+    },
+    /// Sessions in one project.
+    Project(&'a Utf8Path),
+}
+
+/// The file that is changed.
+pub fn file(host: Host, scope: Scope<'_>) -> Utf8PathBuf {
+    match (host, scope) {
+        (Host::Claude, Scope::User { home, claude, .. }) => {
+            claude.map_or_else(|| home.join(".claude"), Utf8Path::to_owned).join("settings.json")
+        }
+        (Host::Claude, Scope::Project(root)) => root.join(".claude/settings.json"),
+        (Host::Codex, Scope::User { home, codex_home, .. }) => {
+            codex_home.map_or_else(|| home.join(".codex"), Utf8Path::to_owned).join("hooks.json")
+        }
+        (Host::Codex, Scope::Project(root)) => root.join(".codex/hooks.json"),
+        (Host::Gemini, Scope::User { home, .. }) => home.join(".gemini/settings.json"),
+        (Host::Gemini, Scope::Project(root)) => root.join(".gemini/settings.json"),
+        (Host::Opencode, Scope::User { home, config, .. }) => {
+            config.map_or_else(|| home.join(".config"), Utf8Path::to_owned).join("opencode/plugin/becket.js")
+        }
+        (Host::Opencode, Scope::Project(root)) => root.join(".opencode/plugin/becket.js"),
+    }
+}
+
+/// The entries of a host's settings file. Each matches everything: what a hook is for, its own definition says.
+fn entries(host: Host, line: &Line) -> Vec<Entry> {
+    let entry = |row: &Row| {
+        let command = serde_json::to_string(&line.command(host, row)).unwrap_or_default();
+        let patience = row.patience;
+        let handler = match host {
+            // Milliseconds, and a name by which it can be switched off.
+            Host::Gemini => format!(
+                "{{\"name\": \"becket\", \"type\": \"command\", \"command\": {command}, \"timeout\": {patience}000}}"
+            ),
+            _ => format!("{{\"type\": \"command\", \"command\": {command}, \"timeout\": {patience}}}"),
+        };
+        Entry { event: row.native, group: format!("{{\"hooks\": [{handler}]}}") }
+    };
+    host.rows().iter().map(entry).collect()
+}
+
+/// The events of a host under which an entry is installed, by the agent's names.
+pub fn events(host: Host) -> Vec<(EventName, &'static str)> {
+    host.rows().iter().map(|row| (row.event, row.native)).collect()
+}
+
+/// Why a file is left alone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InstallError {
+    /// The settings file.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// The plugin file.
+    #[error("it is a plugin of somebody else's")]
+    Foreign,
+    /// The plugin file.
+    #[error("it was changed since becket wrote it; move it away if that was not you")]
+    Changed,
+}
+
+/// The file's text with Becket plugged in. `before` is `None` for a file that is not there.
+///
+/// # Errors
+/// Why the file must be left alone.
+pub fn plugged(host: Host, before: Option<&[u8]>, line: &Line) -> Result<String, InstallError> {
+    if host != Host::Opencode {
+        return Ok(edit::add(before, &entries(host, line), &|command| is_installed_line(host, command))?);
+    }
+    match before.map(plugin::whose) {
+        None | Some(plugin::Whose::Ours) => Ok(plugin::file(line)),
+        Some(plugin::Whose::Changed) => Err(InstallError::Changed),
+        Some(plugin::Whose::Other) => Err(InstallError::Foreign),
+    }
+}
+
+/// The file's text without Becket; `None` where nothing is left of it.
+///
+/// # Errors
+/// Why the file must be left alone.
+pub fn unplugged(host: Host, before: &[u8]) -> Result<Option<String>, InstallError> {
+    if host != Host::Opencode {
+        return Ok(edit::remove(before, &|command| is_installed_line(host, command))?);
+    }
+    match plugin::whose(before) {
+        plugin::Whose::Ours => Ok(None),
+        plugin::Whose::Changed => Err(InstallError::Changed),
+        plugin::Whose::Other => Ok(Some(String::from_utf8_lossy(before).into_owned())),
+    }
+}
+
+/// Why the agent does not run its hooks although the entries are there: a switch in the same file.
+pub fn switched_off(host: Host, text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    let root = edit::value(text)?;
+    match host {
+        Host::Claude if root.get("disableAllHooks") == Some(&true.into()) => {
+            Some("`disableAllHooks` is true in its settings".to_owned())
+        }
+        Host::Gemini => {
+            let config = root.get("hooksConfig")?;
+            if config.get("enabled") == Some(&false.into()) {
+                return Some("`hooksConfig.enabled` is false in its settings".to_owned());
+            }
+            let disabled = config.get("disabled")?.as_array()?;
+            disabled
+                .contains(&"becket".into())
+                .then(|| "`hooksConfig.disabled` in its settings names becket".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The installed commands of a file, each with the event it stands under; as a shell would be given them.
+pub fn installed(host: Host, text: &[u8]) -> Vec<(String, String)> {
+    let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
+    if host == Host::Opencode {
+        let argv = text.lines().find_map(|line| line.strip_prefix("const LINE = "));
+        let argv: Option<Vec<String>> = argv.and_then(|argv| serde_json::from_str(argv).ok());
+        return argv
+            .map(|argv| argv.iter().map(|word| shell_quote(word)).collect::<Vec<_>>().join(" "))
+            .map(|command| ("tool.execute.before".to_owned(), command))
+            .into_iter()
+            .collect();
+    }
+    let root = edit::value(text).unwrap_or_default();
+    let events = root.get("hooks").and_then(|hooks| hooks.as_object()).into_iter().flatten();
+    let commands = events.flat_map(|(event, groups)| {
+        let handlers = groups.as_array().into_iter().flatten();
+        let handlers = handlers.filter_map(|group| group.get("hooks")?.as_array()).flatten();
+        handlers
+            .filter_map(move |handler| Some((event.clone(), handler.get("command")?.as_str()?.to_owned())))
+    });
+    commands.filter(|(_, command)| is_installed_line(host, command)).collect()
+}

@@ -1,0 +1,278 @@
+//! Plugging in and out: what stands in an agent's file stays, byte for byte.
+
+use becket_hosts::Host;
+use becket_hosts::install::{InstallError, Line, installed, is_installed_line, plugged, unplugged};
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn line() -> Line {
+    Line { program: "/usr/bin/becket".into(), home: "/home/dev".into(), set: vec![] }
+}
+
+fn into(host: Host, before: &str) -> String {
+    plugged(host, Some(before.as_bytes()), &line()).unwrap()
+}
+
+fn out(host: Host, text: &str) -> Option<String> {
+    unplugged(host, text.as_bytes()).unwrap()
+}
+
+#[test]
+fn a_new_file_holds_an_entry_for_every_event() {
+    let text = plugged(Host::Codex, None, &line()).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let groups = &value["hooks"]["PreToolUse"];
+    assert_eq!(
+        groups.to_string(),
+        r#"[{"hooks":[{"type":"command","command":"/usr/bin/becket hook codex --home /home/dev --deadline 630 --event PreToolUse","timeout":660}]}]"#
+    );
+    assert_eq!(value["hooks"]["SessionEnd"][0]["hooks"][0]["timeout"], 3);
+    assert!(value["hooks"]["SessionEnd"].to_string().contains("--deadline 2 "));
+    assert_eq!(value["hooks"].as_object().unwrap().len(), Host::Codex.rows().len());
+    assert_eq!(out(Host::Codex, &text), None, "nothing is left of it");
+    let gemini = plugged(Host::Gemini, None, &line()).unwrap();
+    let value: Value = serde_json::from_str(&gemini).unwrap();
+    assert_eq!(value["hooks"]["BeforeTool"][0]["hooks"][0]["timeout"], 660_000);
+    assert_eq!(value["hooks"]["BeforeTool"][0]["hooks"][0]["name"], "becket");
+}
+
+#[test]
+fn a_file_with_comments_keeps_all_of_it() {
+    let before = "// mine\r\n{\r\n    \"model\": \"x\", // the best\r\n    \"hooks\": {\r\n        /* guards */\r\n        \"PreToolUse\": [\r\n            {\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}, // first\r\n        ],\r\n    },\r\n}\r\n";
+    let after = into(Host::Claude, before);
+    assert!(after.contains("}]}, // first\r\n            {\"hooks\": [{\"type\""), "{after}");
+    assert!(!after.replace("\r\n", "").contains('\n'), "its line ends are kept");
+    assert_eq!(out(Host::Claude, &after).as_deref(), Some(before));
+    assert_eq!(into(Host::Claude, &after), after, "a second time changes nothing");
+    assert_eq!(installed(Host::Claude, after.as_bytes()).len(), Host::Claude.rows().len());
+}
+
+#[test]
+fn what_the_agent_wrote_anew_is_still_taken_out() {
+    // Agents write their own file anew, in their own layout and without comments.
+    let plain = into(Host::Gemini, r#"{"model": "x"}"#);
+    let value: Value = serde_json::from_str(&plain).unwrap();
+    let anew = serde_json::to_string_pretty(&value).unwrap();
+    let left: Value = serde_json::from_str(&out(Host::Gemini, &anew).unwrap()).unwrap();
+    assert_eq!(left, serde_json::json!({"model": "x"}));
+    assert_eq!(into(Host::Gemini, &anew), anew);
+    let tight = serde_json::to_string(&value).unwrap();
+    let left: Value = serde_json::from_str(&out(Host::Gemini, &tight).unwrap()).unwrap();
+    assert_eq!(left["model"], "x");
+    assert!(installed(Host::Gemini, left.to_string().as_bytes()).is_empty());
+}
+
+#[test]
+fn what_others_put_beside_ours_stays() {
+    let mut value: Value = serde_json::from_str(&plugged(Host::Codex, None, &line()).unwrap()).unwrap();
+    let theirs = serde_json::json!({"type": "command", "command": "theirs"});
+    value["hooks"]["Stop"][0]["hooks"].as_array_mut().unwrap().push(theirs.clone());
+    value["hooks"]["PreToolUse"].as_array_mut().unwrap().insert(0, serde_json::json!({"hooks": [theirs]}));
+    let left = out(Host::Codex, &serde_json::to_string_pretty(&value).unwrap()).unwrap();
+    let left: Value = serde_json::from_str(&left).unwrap();
+    assert_eq!(
+        left,
+        serde_json::json!({"hooks": {"Stop": [{"hooks": [theirs]}], "PreToolUse": [{"hooks": [theirs]}]}})
+    );
+}
+
+#[test]
+fn an_older_entry_is_renewed_in_its_place() {
+    let old = Line { program: "/opt/old/becket".into(), ..line() };
+    let before = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}"#;
+    let older = plugged(Host::Codex, Some(before.as_bytes()), &old).unwrap();
+    let newer = into(Host::Codex, &older);
+    assert!(!newer.contains("/opt/old"));
+    assert_eq!(newer, into(Host::Codex, before));
+    assert_eq!(out(Host::Codex, &newer).as_deref(), Some(before));
+}
+
+#[test]
+fn what_cannot_be_read_safely_is_left_alone_with_the_reason() {
+    for (text, why) in [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ("{'a': 1}", "not JSON"),
+        (r#"{"hooks": {}, "hooks": {}}"#, "twice"),
+        (r#"{"hooks": {"Stop": [], "Stop": []}}"#, "twice"),
+        (r#"{"hooks": []}"#, "not an object"),
+        (r#"{"hooks": {"Stop": {}}}"#, "not a list"),
+        (r#"{} {}"#, "not JSON"),
+    ] {
+        let error = plugged(Host::Codex, Some(text.as_bytes()), &line()).unwrap_err().to_string();
+        assert!(error.contains(why), "{text}: {error}");
+    }
+    assert!(plugged(Host::Codex, Some(b"{\"a\": \"\xff\"}"), &line()).is_err());
+    let deep = format!("{{\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(plugged(Host::Codex, Some(deep.as_bytes()), &line()).is_err());
+}
+
+#[test]
+fn a_line_is_told_from_others() {
+    for line in
+        ["/usr/bin/becket hook codex --home /home/dev --deadline 1", "'/a b/becket' hook codex --home /h"]
+    {
+        assert!(is_installed_line(Host::Codex, line), "{line}");
+    }
+    for line in [
+        "becket hook codex",
+        "/usr/bin/becket hook claude --home /h",
+        "echo hi; /usr/bin/becket hook codex --home /h",
+        "/bin/sh -c x && becket hook codex --home /h",
+    ] {
+        assert!(!is_installed_line(Host::Codex, line), "{line}");
+    }
+}
+
+#[test]
+fn opencodes_plugin_is_replaced_and_removed_only_as_it_was_written() {
+    let text = plugged(Host::Opencode, None, &line()).unwrap();
+    assert!(text.contains("const LINE = [\"/usr/bin/becket\",\"hook\",\"opencode\",\"--home\",\"/home/dev\",\"--deadline\",\"630\"]"));
+    assert_eq!(out(Host::Opencode, &text), None);
+    assert_eq!(into(Host::Opencode, &text), text);
+    let changed = text.replace("SIGKILL", "SIGTERM");
+    assert_eq!(unplugged(Host::Opencode, changed.as_bytes()), Err(InstallError::Changed));
+    assert_eq!(plugged(Host::Opencode, Some(changed.as_bytes()), &line()), Err(InstallError::Changed));
+    assert_eq!(plugged(Host::Opencode, Some(b"export {}"), &line()), Err(InstallError::Foreign));
+    assert_eq!(out(Host::Opencode, "export {}").as_deref(), Some("export {}"));
+}
+
+/// White space and comments, as they may stand anywhere between tokens.
+fn gap() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => Just(String::new()),
+        2 => Just(" ".to_owned()),
+        2 => Just("\n  ".to_owned()),
+        1 => Just("\t".to_owned()),
+        1 => Just("\r\n    ".to_owned()),
+        1 => Just("// note, with , and ]\n".to_owned()),
+        1 => Just("// note\r\n  ".to_owned()),
+        1 => Just(" /* a , ] } */ ".to_owned()),
+        1 => Just("/* two\nlines */".to_owned()),
+    ];
+    prop::collection::vec(piece, 0..3).prop_map(|pieces| pieces.concat())
+}
+
+/// A container's text from the texts of its items.
+fn container(
+    open: char,
+    close: char,
+    items: Vec<(String, String, String)>,
+    empty: String,
+    trailing: bool,
+) -> String {
+    if items.is_empty() {
+        return format!("{open}{empty}{close}");
+    }
+    let last = items.len() - 1;
+    let mut text = String::from(open);
+    for (at, (before, item, after)) in items.into_iter().enumerate() {
+        text.push_str(&before);
+        text.push_str(&item);
+        text.push_str(&after);
+        if at < last || trailing {
+            text.push(',');
+        }
+    }
+    text.push_str(&empty);
+    text.push(close);
+    text
+}
+
+fn value() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("1.50".to_owned()),
+        Just("true".to_owned()),
+        Just("null".to_owned()),
+        Just(r#""text // no comment, \" \u00e9""#.to_owned())
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        let items = prop::collection::vec((gap(), inner, gap()), 0..4);
+        (items, gap(), any::<bool>(), any::<bool>()).prop_map(|(items, empty, trailing, is_list)| {
+            if is_list {
+                return container('[', ']', items, empty, trailing);
+            }
+            let items = items
+                .into_iter()
+                .enumerate()
+                .map(|(at, (before, item, after))| (before, format!("\"k{at}\": {item}"), after))
+                .collect();
+            container('{', '}', items, empty, trailing)
+        })
+    })
+}
+
+/// Somebody's hooks: some events, each with some groups.
+fn hooks() -> impl Strategy<Value = String> {
+    let group = prop_oneof![
+        Just(r#"{"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]}"#.to_owned()),
+        Just(r#"{"hooks": []}"#.to_owned()),
+        Just("{}".to_owned()),
+        value()
+    ];
+    let list = (prop::collection::vec((gap(), group, gap()), 0..3), gap(), any::<bool>())
+        .prop_map(|(items, empty, trailing)| container('[', ']', items, empty, trailing));
+    let names = Just(vec!["PreToolUse", "Stop", "BeforeTool", "SessionEnd", "Unknown"]).prop_shuffle();
+    (prop::collection::vec((gap(), list, gap(), gap()), 0..5), names, gap(), any::<bool>()).prop_map(
+        |(lists, names, empty, trailing)| {
+            let items = lists
+                .into_iter()
+                .zip(names)
+                .map(|((before, list, colon, after), name)| {
+                    (before, format!("\"{name}\"{colon}:{list}"), after)
+                })
+                .collect();
+            container('{', '}', items, empty, trailing)
+        },
+    )
+}
+
+fn settings() -> impl Strategy<Value = String> {
+    let others = prop::collection::vec((gap(), value(), gap()), 0..4);
+    let hooks = prop::option::of((gap(), hooks(), gap()));
+    (others, hooks, any::<prop::sample::Index>(), gap(), any::<bool>(), gap(), gap(), any::<bool>()).prop_map(
+        |(others, hooks, place, empty, trailing, before, after, bom)| {
+            let mut items: Vec<_> = others
+                .into_iter()
+                .enumerate()
+                .map(|(at, (before, item, after))| (before, format!("\"o{at}\":{item}"), after))
+                .collect();
+            if let Some((before, hooks, after)) = hooks {
+                let at = place.index(items.len() + 1);
+                items.insert(at, (before, format!("\"hooks\": {hooks}"), after));
+            }
+            let bom = if bom { "\u{feff}" } else { "" };
+            format!("{bom}{before}{}{after}", container('{', '}', items, empty, trailing))
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn plugging_out_gives_back_the_same_bytes(before in settings(), at in 0usize..3) {
+        let host = [Host::Claude, Host::Codex, Host::Gemini][at];
+        let after = plugged(host, Some(before.as_bytes()), &line()).unwrap();
+        prop_assert_eq!(installed(host, after.as_bytes()).len(), host.rows().len(), "{}", after);
+        let again = plugged(host, Some(after.as_bytes()), &line()).unwrap();
+        prop_assert_eq!(again.as_str(), after.as_str());
+        let restored = unplugged(host, after.as_bytes()).unwrap();
+        prop_assert_eq!(restored.as_deref(), Some(before.as_str()));
+        // What was not ours is not touched.
+        let untouched = unplugged(host, before.as_bytes()).unwrap();
+        prop_assert_eq!(untouched.as_deref(), Some(before.as_str()));
+    }
+
+    #[test]
+    fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "[\\[\\]{},:\"/* \n\rhoks]{0,80}") {
+        for host in [Host::Codex, Host::Opencode] {
+            for before in [bytes.as_slice(), text.as_bytes()] {
+                if let Ok(after) = plugged(host, Some(before), &line()) {
+                    let restored = unplugged(host, after.as_bytes()).unwrap();
+                    prop_assert_eq!(restored.as_deref().map(str::as_bytes), Some(before));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Files of other programs: read whole, and replaced as one step, with their links and their mode kept.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::Access;
+
+use crate::files::{self, FileError};
+
+/// What is put behind a file's name for the copy of it as it was.
+const BACKUP: &str = ".before-becket";
+
+/// The file that `path` stands for, links followed.
+///
+/// # Errors
+/// A link that leads nowhere.
+pub fn target(path: &Utf8Path) -> Result<Utf8PathBuf, FileError> {
+    match fs::canonicalize(path) {
+        Ok(target) => Utf8PathBuf::from_path_buf(target)
+            .map_err(|_| FileError::new(path, "it is a link to a path that is not UTF-8")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
+                return Err(FileError::new(path, "it is a link that leads nowhere"));
+            }
+            Ok(path.to_owned())
+        }
+        Err(error) => Err(FileError::new(path, error)),
+    }
+}
+
+/// Where the copy of a file is kept.
+pub fn backup(path: &Utf8Path) -> Utf8PathBuf {
+    Utf8PathBuf::from(format!("{path}{BACKUP}"))
+}
+
+/// The whole file; `None` if it is not there.
+///
+/// # Errors
+/// It is no regular file, larger than `limit` bytes, or cannot be read.
+pub fn read(path: &Utf8Path, limit: usize) -> Result<Option<Vec<u8>>, FileError> {
+    let fail = |error: io::Error| FileError::new(path, error);
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+        Ok(data) if !data.is_file() => return Err(FileError::new(path, "it is not a regular file")),
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    File::open(path).map_err(fail)?.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() > limit {
+        return Err(FileError::new(path, format!("it is larger than {limit} bytes")));
+    }
+    Ok(Some(bytes))
+}
+
+/// Replaces a file that was read as `before`, or creates it with the directories above it. Whoever reads it sees the
+/// old or the new.
+///
+/// # Errors
+/// It may not be written, cannot be, or is no longer what was read.
+pub fn replace(path: &Utf8Path, before: Option<&[u8]>, after: &[u8]) -> Result<(), FileError> {
+    let fail = |error: io::Error| FileError::new(path, error);
+    let folder = path.parent().unwrap_or_else(|| Utf8Path::new("/"));
+    if before.is_some() {
+        rustix::fs::access(path.as_std_path(), Access::WRITE_OK)
+            .map_err(|_| FileError::new(path, "it may not be written"))?;
+    } else {
+        files::create_directory(folder)?;
+    }
+    let mut file = tempfile::Builder::new().prefix(".becket-").tempfile_in(folder).map_err(fail)?;
+    let mode = fs::metadata(path).map_or(0o600, |data| data.permissions().mode() & 0o7777);
+    file.write_all(after).map_err(fail)?;
+    file.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(fail)?;
+    file.as_file().sync_all().map_err(fail)?;
+    unchanged(path, before)?;
+    file.persist(path).map_err(|error| fail(error.error))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fail)
+}
+
+/// Removes a file that was read as `before`.
+///
+/// # Errors
+/// It cannot be removed, or is no longer what was read.
+pub fn remove(path: &Utf8Path, before: &[u8]) -> Result<(), FileError> {
+    unchanged(path, Some(before))?;
+    files::remove(path)
+}
+
+fn unchanged(path: &Utf8Path, before: Option<&[u8]>) -> Result<(), FileError> {
+    let limit = before.map_or(0, <[u8]>::len);
+    match read(path, limit) {
+        Ok(now) if now.as_deref() == before => Ok(()),
+        _ => Err(FileError::new(path, "somebody else changed it just now; try again")),
+    }
+}
