@@ -11,9 +11,6 @@ use serde_json::{Value, json};
 
 use crate::{Error, Hook, Ran, Sandbox};
 
-/// Longer than any session here takes on a busy machine.
-const LONGEST: Duration = Duration::from_secs(120);
-
 /// An agent that can be driven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is named after its agent")]
@@ -78,18 +75,18 @@ impl Host {
         }
     }
 
-    /// Asks the agent once, without a person, and waits for its end.
+    /// Asks the agent once, without a person, and waits for its end; for so long at most.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn ask(self, sandbox: &Sandbox, model: &Model, prompt: &str) -> Result<Ran, Error> {
+    pub fn ask(self, sandbox: &Sandbox, model: &Model, prompt: &str, longest: Duration) -> Result<Ran, Error> {
         let mut command = sandbox.command(self.name());
         match self {
             Self::Codex => codex::ask(&mut command, sandbox, prompt),
             Self::Gemini => gemini::ask(&mut command, model, prompt),
             Self::Opencode => opencode::ask(&mut command, prompt),
         }
-        sandbox.run(&mut command, LONGEST)
+        sandbox.run(&mut command, longest)
     }
 
     /// The model calls the agent's shell.

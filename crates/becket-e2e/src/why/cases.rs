@@ -164,10 +164,17 @@ fn two_rewrites(stage: &Stage, first: &str, second: &str) -> Vec<String> {
 }
 
 fn verdict(sight: &Sight) -> String {
+    if sight.agent.cut {
+        return format!("**still waiting** after {:.0} s", sight.agent.took.as_secs_f64());
+    }
     let what = if sight.ran.is_some() { "ran" } else { "denied" };
     match sight.seconds {
         Some(seconds) => format!("{what}, {seconds:.1} s"),
-        None => format!("{what}; the turn ended ({:.1} s in all)", sight.agent.took.as_secs_f64()),
+        None => format!(
+            "{what}, and the agent ended ({}, {:.1} s in all)",
+            sight.agent.code.map_or_else(|| "killed".into(), |code| format!("exit code {code}")),
+            sight.agent.took.as_secs_f64()
+        ),
     }
 }
 

@@ -24,7 +24,7 @@ impl From<Host> for Words {
 impl From<Dialect> for Words {
     fn from(dialect: Dialect) -> Self {
         match dialect {
-            Dialect::Albedo => Self::Albedo,
+            Dialect::Albedo | Dialect::Shadowcode => Self::Albedo,
             Dialect::Celeste => Self::Celeste,
         }
     }

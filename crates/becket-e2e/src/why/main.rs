@@ -15,7 +15,7 @@ use becket_e2e::{Agents, Dialect, Error, Host};
 use crate::cases::CASES;
 use crate::stage::{Side, Stage};
 
-const SIDES: [Side; 1] = [Side::Own];
+const SIDES: [Side; 3] = [Side::Own, Side::Becket(Dialect::Albedo), Side::Becket(Dialect::Celeste)];
 
 fn main() -> ExitCode {
     match run() {

@@ -3,7 +3,8 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, thread};
+use std::io::{self, Write as _};
+use std::{env, fs, thread};
 
 use becket_e2e::{Agents, Dialect, Error, Hook, Host, Ran, Sandbox, becket, left};
 use becket_model::{Model, Seen};
@@ -13,6 +14,8 @@ use crate::guard::Words;
 
 /// What a hook may take, in seconds.
 const LIMIT: u64 = 2;
+/// The longest case should take 10 s, and a busy machine is slow.
+const LONGEST: Duration = Duration::from_secs(45);
 /// Something that has been killed needs a moment to be gone.
 const MOMENT: Duration = Duration::from_millis(300);
 
@@ -87,9 +90,12 @@ impl Stage {
                 self.sandbox.becket(&["install", self.host.name()])?;
             }
         }
-        let agent = self.host.ask(&self.sandbox, &model, "fix the bug")?;
+        let agent = self.host.ask(&self.sandbox, &model, "fix the bug", LONGEST)?;
         thread::sleep(MOMENT);
         let turns = model.turns();
+        if env::var_os("SHOW").is_some() {
+            self.show(&agent, &turns)?;
+        }
         Ok((case.say)(&Sight {
             ran: self.sandbox.read("project/ran").map(|text| text.trim().to_owned()),
             forbidden: self.sandbox.read("project/forbidden").is_some(),
@@ -98,6 +104,18 @@ impl Stage {
             asked: turns.len(),
             agent,
         }))
+    }
+}
+
+impl Stage {
+    /// Everything there is to see, on stderr.
+    fn show(&self, agent: &Ran, turns: &[Seen]) -> Result<(), Error> {
+        let mut err = io::stderr();
+        writeln!(err, "\n--- stdout\n{}\n--- stderr\n{}", agent.stdout, agent.stderr)?;
+        for (number, seen) in turns.iter().enumerate() {
+            writeln!(err, "--- request {number} at {} ms: {:?}", seen.at_ms, seen.results())?;
+        }
+        Ok(())
     }
 }
 

@@ -1,26 +1,53 @@
-//! Becket in the real agents.
+//! Becket in the real agents: each behaviour with each of them, a test of its own.
+//!
+//! `cargo test -p becket-e2e` fetches the agents into the target directory once. Where they cannot be had, the tests
+//! are not run and say so; with `CI=true` that is a failure.
 
-use std::fmt::Write as _;
-use std::time::Duration;
+mod gates;
+mod installed;
+mod limits;
+mod play;
+mod stops;
 
-use becket_e2e::{Agents, Host, NativeHook, Sandbox};
-use becket_model::{Model, Script};
+use std::sync::Arc;
+
+use becket_e2e::{Agents, Host, Unavailable};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use crate::play::{Check, Context};
 
 fn main() {
-    let agents = Agents::fetch().unwrap();
-    for host in [Host::Codex] {
-        let sandbox = Sandbox::new(&agents, host, std::path::Path::new("/bin/true")).unwrap();
-        let model = Model::start(Script::new([host.shell("echo hi >ran"), host.write("a.txt", "hello")])).unwrap();
-        host.configure(&sandbox, &model).unwrap();
-        let log = sandbox.root().join("log").display().to_string();
-        let _ = host.hook_natively(&sandbox, &["SessionStart","UserPromptSubmit","PreToolUse","PostToolUse","Stop","SessionEnd"].map(|event| NativeHook{event, command: format!("cat >>{log}; echo >>{log}"), seconds: Some(5)}));
-        let ran = host.ask(&sandbox, &model, "fix the bug").unwrap();
-        println!("{} {:?} {:?}\n{}\n---\n{}", host.name(), ran.code, ran.took, ran.stdout, ran.stderr);
-        println!("ran {:?} a {:?}", sandbox.read("project/ran"), sandbox.read("project/a.txt"));
-        println!("{}", sandbox.read("log").unwrap_or_default());
-        for seen in model.seen() {
-            println!("{:?} aside {} {} tools {:?}", seen.api, seen.aside, seen.path, seen.body["tools"].as_array().map(|t| t.iter().map(|t| t.to_string().chars().take(90).collect::<String>()).collect::<Vec<_>>()));
-            println!("  results {:?}", seen.results());
+    let arguments = Arguments::from_args();
+    // A list is asked for often, by editors too, and needs no agent.
+    let agents = if arguments.list { Err(Unavailable("only listed".into())) } else { Agents::fetch() };
+    let must = std::env::var("CI").is_ok_and(|value| value == "true");
+    let context = Arc::new(agents.map(Context));
+    let mut trials = Vec::new();
+    for host in Host::ALL {
+        let missing = match context.as_ref() {
+            Ok(context) => context.0.program(host).err(),
+            Err(why) => Some(why.clone()),
+        };
+        if let Some(why) = missing.as_ref().filter(|_| !must && !arguments.list) {
+            eprintln!("NOT RUN, {} cannot be had: {}", host.name(), why.0);
         }
+        for (name, check) in checks() {
+            let ignored = missing.is_some() && !must && !arguments.list;
+            let context = Arc::clone(&context);
+            let test = move || run(&context, host, check);
+            trials.push(Trial::test(format!("{}/{name}", host.name()), test).with_ignored_flag(ignored));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn checks() -> impl Iterator<Item = (String, Check)> {
+    gates::checks().into_iter().chain(stops::checks()).chain(limits::checks()).chain(installed::checks())
+}
+
+fn run(context: &Result<Context, Unavailable>, host: Host, check: Check) -> Result<(), Failed> {
+    match context {
+        Ok(context) => check(context, host).map_err(|error| Failed::from(error.to_string())),
+        Err(why) => Err(Failed::from(&why.0)),
     }
 }

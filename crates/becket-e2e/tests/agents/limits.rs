@@ -1,0 +1,60 @@
+//! Hooks that hang, and hooks that nobody approved.
+
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use becket_e2e::{Dialect, Error, Hook, Host, left};
+
+use crate::play::{Check, Context, play};
+
+pub fn checks() -> Vec<(String, Check)> {
+    let checks: [(&str, Check); 5] = [
+        ("hangs/albedo-lets-go", |context, host| hangs(context, host, Dialect::Albedo)),
+        ("hangs/celeste-holds", |context, host| hangs(context, host, Dialect::Celeste)),
+        ("hangs/shadowcode-holds", |context, host| hangs(context, host, Dialect::Shadowcode)),
+        ("unapproved/celeste", |context, host| unapproved(context, host, Dialect::Celeste)),
+        ("unapproved/shadowcode", |context, host| unapproved(context, host, Dialect::Shadowcode)),
+    ];
+    checks.map(|(name, check)| (name.to_owned(), check)).into()
+}
+
+/// A hook that hangs, with a child in a session of its own, is ended whole, and what that means is the dialect's.
+fn hangs(context: &Context, host: Host, dialect: Dialect) -> Result<(), Error> {
+    let sandbox = context.sandbox(host)?;
+    let linger = sandbox.root().join("bin/linger").display().to_string();
+    symlink("/bin/sleep", &linger)?;
+    let event = if dialect == Dialect::Shadowcode { "before_command" } else { "PreToolUse" };
+    let script = format!("setsid {linger} 600 &\n{linger} 600");
+    dialect.hook(&sandbox, &[Hook::script(&sandbox, event, "hang", &script)?.within(1)])?;
+    let played = play(sandbox, host, [host.shell("echo x >ran")])?;
+    let lets_go = dialect == Dialect::Albedo;
+    played.expect(played.has("ran") == lets_go, if lets_go { "the command ran" } else { "it did not run" })?;
+    played.expect(left(&linger).is_empty(), "nothing of the hook is left")?;
+    let turns = played.turns();
+    played.expect(turns.len() == 2, "the model was told about it")?;
+    let took = Duration::from_millis(turns[1].at_ms - turns[0].at_ms);
+    played.expect(took < Duration::from_secs(30), &format!("it was ended after its second, not {took:?}"))
+}
+
+/// A project's hook that nobody approved does not run, and the person reads that it was skipped.
+fn unapproved(context: &Context, host: Host, dialect: Dialect) -> Result<(), Error> {
+    let sandbox = context.sandbox(host)?;
+    let mark = sandbox.root().join("hook-ran").display().to_string();
+    let (path, content) = match dialect {
+        Dialect::Shadowcode => (
+            "project/.shadowcode/hooks/mark.yaml",
+            format!("name: mark\nevents: [before_command]\ncommand: touch {mark}\n"),
+        ),
+        Dialect::Albedo | Dialect::Celeste => (
+            "project/.celeste/hooks.json",
+            format!(r#"{{"hooks": [{{"event": "PreToolUse", "command": "touch {mark}"}}]}}"#),
+        ),
+    };
+    sandbox.write(path, &content)?;
+    let played = play(sandbox, host, [host.shell("echo x >ran")])?;
+    played.expect(played.has("ran"), "the command ran")?;
+    played.expect(played.sandbox.read("hook-ran").is_none(), "the hook did not")?;
+    let said = format!("{}{}", played.ran.stdout, played.ran.stderr);
+    let name = path.rsplit('/').next().unwrap_or_default();
+    played.expect(said.contains(name), "the person is told which was skipped")
+}

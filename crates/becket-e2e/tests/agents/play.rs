@@ -1,0 +1,83 @@
+//! One session, and what came of it.
+
+use std::time::Duration;
+
+use becket_e2e::{Agents, Error, Host, Ran, Sandbox, becket};
+use becket_model::{Model, Script, Seen, Turn};
+
+/// What every test needs.
+pub struct Context(pub Agents);
+
+/// A behaviour with one agent.
+pub type Check = fn(&Context, Host) -> Result<(), Error>;
+
+/// Many times what a session takes.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// A session that has ended.
+pub struct Played {
+    pub sandbox: Sandbox,
+    pub ran: Ran,
+    pub model: Model,
+}
+
+impl Context {
+    /// A sandbox of one agent, without hooks.
+    pub fn sandbox(&self, host: Host) -> Result<Sandbox, Error> {
+        Sandbox::new(&self.0, host, becket()?)
+    }
+}
+
+/// Plugs Becket into the agent and lets it play these turns.
+pub fn play(sandbox: Sandbox, host: Host, turns: impl IntoIterator<Item = Turn>) -> Result<Played, Error> {
+    let model = Model::start(Script::new(turns))?;
+    host.configure(&sandbox, &model)?;
+    sandbox.becket(&["install", host.name()])?;
+    go(sandbox, host, model)
+}
+
+/// Lets an agent play that has been configured.
+pub fn go(sandbox: Sandbox, host: Host, model: Model) -> Result<Played, Error> {
+    let ran = host.ask(&sandbox, &model, "fix the bug", LONGEST)?;
+    let played = Played { sandbox, ran, model };
+    played.expect(!played.ran.cut, "the agent ended by itself")?;
+    Ok(played)
+}
+
+impl Played {
+    /// Whether a file is in the project.
+    pub fn has(&self, file: &str) -> bool {
+        self.sandbox.read(&format!("project/{file}")).is_some()
+    }
+
+    /// The requests that took a turn.
+    pub fn turns(&self) -> Vec<Seen> {
+        self.model.turns()
+    }
+
+    /// What the model was told of its last call, at one request.
+    pub fn told(&self, request: usize) -> String {
+        let turns = self.turns();
+        turns.get(request).and_then(|seen| seen.results().pop()).map_or_else(String::new, |result| result.text)
+    }
+
+    /// Whether the model could read this at one request.
+    pub fn heard(&self, request: usize, text: &str) -> bool {
+        self.turns().get(request).is_some_and(|seen| seen.hears(text))
+    }
+
+    /// An error that shows everything, unless something is true.
+    pub fn expect(&self, is_so: bool, what: &str) -> Result<(), Error> {
+        if is_so {
+            return Ok(());
+        }
+        let told: Vec<_> = self.turns().iter().map(|seen| format!("{:?}", seen.results())).collect();
+        let Ran { code, took, stdout, stderr, .. } = &self.ran;
+        Err(format!(
+            "expected: {what}\nthe agent ended with {code:?} after {took:?}\n--- stdout\n{stdout}\n--- stderr\n{stderr}\n\
+             --- what the model was told at each request\n{}",
+            told.join("\n")
+        )
+        .into())
+    }
+}
