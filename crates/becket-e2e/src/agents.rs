@@ -8,8 +8,16 @@ use std::{env, thread};
 
 use crate::{Error, Host, bounded};
 
-const MANIFEST: &str = include_str!("../npm/package.json");
-const LOCK: &str = include_str!("../npm/package-lock.json");
+/// What is fetched: a directory's name, its manifest and its lock file.
+const SETS: [(&str, &str, &str); 2] = [
+    ("agents", include_str!("../npm/agents/package.json"), include_str!("../npm/agents/package-lock.json")),
+    // opencode fetches this for itself, for every home that has a plugin, unless it is there.
+    (
+        "opencode-plugin",
+        include_str!("../npm/opencode-plugin/package.json"),
+        include_str!("../npm/opencode-plugin/package-lock.json"),
+    ),
+];
 /// Written last: the lock file that was fetched.
 const STAMP: &str = "fetched.json";
 const TRIES: u32 = 3;
@@ -32,8 +40,16 @@ impl Agents {
     /// npm is missing or reaches no registry.
     pub fn fetch() -> Result<Self, Unavailable> {
         let root = target_directory().join("agents");
-        fetch_into(&root).map_err(|error| Unavailable(format!("the agents could not be fetched: {error}")))?;
+        for (name, manifest, lock) in SETS {
+            fetch_into(&root.join(name), manifest, lock)
+                .map_err(|error| Unavailable(format!("the agents could not be fetched: {error}")))?;
+        }
         Ok(Self { root })
+    }
+
+    /// The packages that an opencode plugin may import, with their manifest and lock file.
+    pub(crate) fn plugin_packages(&self) -> PathBuf {
+        self.root.join("opencode-plugin")
     }
 
     /// The program of one agent.
@@ -41,7 +57,7 @@ impl Agents {
     /// # Errors
     /// Its package has none for this machine.
     pub fn program(&self, host: Host) -> Result<PathBuf, Unavailable> {
-        let paths = host.program_paths().iter().map(|path| self.root.join("node_modules").join(path));
+        let paths = host.program_paths().iter().map(|path| self.root.join("agents/node_modules").join(path));
         paths
             .into_iter()
             .find(|path| path.is_file())
@@ -61,15 +77,15 @@ pub(crate) fn workspace_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn fetch_into(root: &Path) -> Result<(), Error> {
+fn fetch_into(root: &Path, manifest: &str, lock: &str) -> Result<(), Error> {
     fs::create_dir_all(root)?;
     let guard = File::create(root.join("lock"))?;
     guard.lock()?;
-    if fs::read_to_string(root.join(STAMP)).is_ok_and(|fetched| fetched == LOCK) {
+    if fs::read_to_string(root.join(STAMP)).is_ok_and(|fetched| fetched == lock) {
         return Ok(());
     }
-    fs::write(root.join("package.json"), MANIFEST)?;
-    fs::write(root.join("package-lock.json"), LOCK)?;
+    fs::write(root.join("package.json"), manifest)?;
+    fs::write(root.join("package-lock.json"), lock)?;
     let mut tried = 0;
     while let Err(error) = npm(root) {
         tried += 1;
@@ -78,7 +94,7 @@ fn fetch_into(root: &Path) -> Result<(), Error> {
         }
         thread::sleep(Duration::from_secs(3 * u64::from(tried)));
     }
-    Ok(fs::write(root.join(STAMP), LOCK)?)
+    Ok(fs::write(root.join(STAMP), lock)?)
 }
 
 /// Install scripts are not needed, and so are not run.

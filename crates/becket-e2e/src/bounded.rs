@@ -57,6 +57,43 @@ pub fn run(command: &mut Command, directory: &Path, name: &str, longest: Duratio
     Ok(Ran { code: status.code(), cut: ended.is_none(), stdout: read(&out)?, stderr: read(&err)?, took, peak_mib: peak / 1024 })
 }
 
+/// A process that runs until this is dropped; then its whole group is ended.
+#[derive(Debug)]
+pub struct Served {
+    child: Child,
+}
+
+/// Starts a command in a process group of its own, with its output in a file.
+///
+/// # Errors
+/// It cannot be started.
+pub fn serve(command: &mut Command, output: &Path) -> io::Result<Served> {
+    let file = File::create(output)?;
+    command.stderr(file.try_clone()?).stdout(file).process_group(0);
+    Ok(Served { child: command.spawn()? })
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Looks until something is so, or for so long; whether it was.
+pub fn until(longest: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + longest;
+    while !is_so() {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(LOOK);
+    }
+    true
+}
+
 fn wait(child: &mut Child, until: Instant, peak: &mut u64) -> io::Result<Option<ExitStatus>> {
     let mut next = Instant::now();
     loop {

@@ -12,7 +12,7 @@ mod program;
 mod sandbox;
 
 pub use agents::{Agents, Unavailable};
-pub use bounded::{Ran, left, run};
+pub use bounded::{Ran, Served, left, run, serve, until};
 pub use dialect::{Dialect, Hook};
 pub use host::Host;
 pub use program::becket;

@@ -1,6 +1,7 @@
 //! A home and a project for one session.
 
 use std::ffi::OsString;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -30,8 +31,13 @@ impl Sandbox {
             fs::create_dir_all(root.path().join(directory))?;
         }
         let bin = root.path().join("bin");
-        std::os::unix::fs::symlink(program, bin.join(host.name()))?;
-        std::os::unix::fs::symlink(becket, bin.join("becket"))?;
+        symlink(program, bin.join(host.name()))?;
+        symlink(becket, bin.join("becket"))?;
+        if host == Host::Opencode {
+            for directory in ["home/.config/opencode", "project/.opencode"] {
+                lend_packages(&agents.plugin_packages(), &root.path().join(directory))?;
+            }
+        }
         let mut path = bin.into_os_string();
         if let Some(inherited) = env::var_os("PATH") {
             path.push(":");
@@ -111,6 +117,15 @@ impl Sandbox {
         }
         Err(format!("becket {} ended with {:?}: {}{}", arguments.join(" "), ran.code, ran.stdout, ran.stderr).into())
     }
+}
+
+/// What opencode would otherwise fetch for every directory that has a plugin.
+fn lend_packages(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::create_dir_all(to)?;
+    for file in ["package.json", "package-lock.json"] {
+        fs::copy(from.join(file), to.join(file))?;
+    }
+    Ok(symlink(from.join("node_modules"), to.join("node_modules"))?)
 }
 
 impl Drop for Sandbox {

@@ -89,6 +89,25 @@ impl Host {
         sandbox.run(&mut command, longest)
     }
 
+    /// The same, in a session that lasts beyond the first stop, as it does before a person: until something is so, and a
+    /// moment more.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn ask_on(
+        self,
+        sandbox: &Sandbox,
+        model: &Model,
+        prompt: &str,
+        is_over: &dyn Fn() -> bool,
+        longest: Duration,
+    ) -> Result<Ran, Error> {
+        match self {
+            Self::Codex | Self::Gemini => self.ask(sandbox, model, prompt, longest),
+            Self::Opencode => opencode::ask_server(sandbox, prompt, is_over, longest),
+        }
+    }
+
     /// The model calls the agent's shell.
     pub fn shell(self, command: &str) -> Turn {
         match self {

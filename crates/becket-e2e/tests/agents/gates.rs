@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::play::{Check, Context, play};
 
-pub fn checks() -> Vec<(String, Check)> {
+pub(crate) fn checks() -> Vec<(String, Check)> {
     let checks: [(&str, Check); 10] = [
         ("denied/albedo", |context, host| denied(context, host, Dialect::Albedo)),
         ("denied/celeste", |context, host| denied(context, host, Dialect::Celeste)),

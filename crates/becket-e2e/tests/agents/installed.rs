@@ -5,7 +5,7 @@ use becket_model::{Model, Script};
 
 use crate::play::{Check, Context, go, play};
 
-pub fn checks() -> Vec<(String, Check)> {
+pub(crate) fn checks() -> Vec<(String, Check)> {
     let checks: [(&str, Check); 3] = [
         ("installed/doctor-proves-it", doctor),
         ("installed/and-uninstalled", uninstalled),

@@ -7,7 +7,7 @@ use becket_e2e::{Dialect, Error, Hook, Host, left};
 
 use crate::play::{Check, Context, play};
 
-pub fn checks() -> Vec<(String, Check)> {
+pub(crate) fn checks() -> Vec<(String, Check)> {
     let checks: [(&str, Check); 5] = [
         ("hangs/albedo-lets-go", |context, host| hangs(context, host, Dialect::Albedo)),
         ("hangs/celeste-holds", |context, host| hangs(context, host, Dialect::Celeste)),

@@ -6,38 +6,54 @@ use becket_e2e::{Agents, Error, Host, Ran, Sandbox, becket};
 use becket_model::{Model, Script, Seen, Turn};
 
 /// What every test needs.
-pub struct Context(pub Agents);
+pub(crate) struct Context(pub(crate) Agents);
 
 /// A behaviour with one agent.
-pub type Check = fn(&Context, Host) -> Result<(), Error>;
+pub(crate) type Check = fn(&Context, Host) -> Result<(), Error>;
 
 /// Many times what a session takes.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// A session that has ended.
-pub struct Played {
-    pub sandbox: Sandbox,
-    pub ran: Ran,
-    pub model: Model,
+pub(crate) struct Played {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) ran: Ran,
+    pub(crate) model: Model,
 }
 
 impl Context {
     /// A sandbox of one agent, without hooks.
-    pub fn sandbox(&self, host: Host) -> Result<Sandbox, Error> {
+    pub(crate) fn sandbox(&self, host: Host) -> Result<Sandbox, Error> {
         Sandbox::new(&self.0, host, becket()?)
     }
 }
 
 /// Plugs Becket into the agent and lets it play these turns.
-pub fn play(sandbox: Sandbox, host: Host, turns: impl IntoIterator<Item = Turn>) -> Result<Played, Error> {
+pub(crate) fn play(sandbox: Sandbox, host: Host, turns: impl IntoIterator<Item = Turn>) -> Result<Played, Error> {
     let model = Model::start(Script::new(turns))?;
     host.configure(&sandbox, &model)?;
     sandbox.becket(&["install", host.name()])?;
     go(sandbox, host, model)
 }
 
+/// The same in a session that lasts beyond its first stop, until the model has been asked so often.
+pub(crate) fn play_on(
+    sandbox: Sandbox,
+    host: Host,
+    turns: impl IntoIterator<Item = Turn>,
+    asked: usize,
+) -> Result<Played, Error> {
+    let model = Model::start(Script::new(turns))?;
+    host.configure(&sandbox, &model)?;
+    sandbox.becket(&["install", host.name()])?;
+    let ran = host.ask_on(&sandbox, &model, "fix the bug", &|| model.turns().len() >= asked, LONGEST)?;
+    let played = Played { sandbox, ran, model };
+    played.expect(!played.ran.cut, "the agent ended by itself")?;
+    Ok(played)
+}
+
 /// Lets an agent play that has been configured.
-pub fn go(sandbox: Sandbox, host: Host, model: Model) -> Result<Played, Error> {
+pub(crate) fn go(sandbox: Sandbox, host: Host, model: Model) -> Result<Played, Error> {
     let ran = host.ask(&sandbox, &model, "fix the bug", LONGEST)?;
     let played = Played { sandbox, ran, model };
     played.expect(!played.ran.cut, "the agent ended by itself")?;
@@ -46,28 +62,28 @@ pub fn go(sandbox: Sandbox, host: Host, model: Model) -> Result<Played, Error> {
 
 impl Played {
     /// Whether a file is in the project.
-    pub fn has(&self, file: &str) -> bool {
+    pub(crate) fn has(&self, file: &str) -> bool {
         self.sandbox.read(&format!("project/{file}")).is_some()
     }
 
     /// The requests that took a turn.
-    pub fn turns(&self) -> Vec<Seen> {
+    pub(crate) fn turns(&self) -> Vec<Seen> {
         self.model.turns()
     }
 
     /// What the model was told of its last call, at one request.
-    pub fn told(&self, request: usize) -> String {
+    pub(crate) fn told(&self, request: usize) -> String {
         let turns = self.turns();
         turns.get(request).and_then(|seen| seen.results().pop()).map_or_else(String::new, |result| result.text)
     }
 
     /// Whether the model could read this at one request.
-    pub fn heard(&self, request: usize, text: &str) -> bool {
+    pub(crate) fn heard(&self, request: usize, text: &str) -> bool {
         self.turns().get(request).is_some_and(|seen| seen.hears(text))
     }
 
     /// An error that shows everything, unless something is true.
-    pub fn expect(&self, is_so: bool, what: &str) -> Result<(), Error> {
+    pub(crate) fn expect(&self, is_so: bool, what: &str) -> Result<(), Error> {
         if is_so {
             return Ok(());
         }

@@ -4,9 +4,9 @@ use becket_e2e::{Dialect, Error, Hook, Host};
 use becket_model::Turn;
 use serde_json::json;
 
-use crate::play::{Check, Context, play};
+use crate::play::{Check, Context, play, play_on};
 
-pub fn checks() -> Vec<(String, Check)> {
+pub(crate) fn checks() -> Vec<(String, Check)> {
     let checks: [(&str, Check); 5] = [
         ("stop/continues-until-done", continues),
         ("stop/that-always-blocks-is-bounded", |context, host| bounded(context, host, Dialect::Albedo)),
@@ -23,7 +23,7 @@ fn continues(context: &Context, host: Host) -> Result<(), Error> {
     let reply = json!({"decision": "block", "reason": "the tests fail"});
     let script = format!("test -e {} || echo '{reply}'", sandbox.project().join("done").display());
     Dialect::Albedo.hook(&sandbox, &[Hook::script(&sandbox, "Stop", "tests", &script)?])?;
-    let played = play(sandbox, host, [Turn::say("all done"), host.shell("echo x >done")])?;
+    let played = play_on(sandbox, host, [Turn::say("all done"), host.shell("echo x >done")], 3)?;
     played.expect(played.heard(1, "the tests fail"), "the model was told why it is not done")?;
     played.expect(played.has("done"), "it went back to work")?;
     played.expect(played.turns().len() == 3, "and then it was let go")
@@ -39,14 +39,14 @@ fn bounded(context: &Context, host: Host, dialect: Dialect) -> Result<(), Error>
     let log = sandbox.root().join("stops").display().to_string();
     let script = format!("echo stop >>{log}; {script}");
     dialect.hook(&sandbox, &[Hook::script(&sandbox, event, "tests", &script)?])?;
-    let played = play(sandbox, host, [])?;
-    let asked = played.turns().len();
     let expected = match dialect {
         // Once for the prompt, and eight times more.
         Dialect::Albedo | Dialect::Celeste => 9,
-        // Its own setting, `max_fix_retries`, is 2.
-        Dialect::Shadowcode => 3,
+        // Its own setting, `max_fix_retries`, is 3.
+        Dialect::Shadowcode => 4,
     };
+    let played = play_on(sandbox, host, [], expected)?;
+    let asked = played.turns().len();
     played.expect(asked == expected, &format!("the model was asked {expected} times, not {asked}"))?;
     let stops = played.sandbox.read("stops").unwrap_or_default().lines().count();
     played.expect(stops == expected, &format!("the hook ran {expected} times, not {stops}"))
