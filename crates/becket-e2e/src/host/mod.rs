@@ -1,6 +1,7 @@
 //! How each agent is configured and asked.
 
 mod codex;
+mod codex_server;
 mod gemini;
 mod opencode;
 
@@ -87,6 +88,29 @@ impl Host {
             Self::Opencode => opencode::ask(&mut command, prompt),
         }
         sandbox.run(&mut command, longest)
+    }
+
+    /// The same, so that what the agent tells the person is in what it writes. Hooks must have been trusted
+    /// ([`Host::trust`]).
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn ask_aloud(self, sandbox: &Sandbox, model: &Model, prompt: &str, longest: Duration) -> Result<Ran, Error> {
+        match self {
+            Self::Codex => codex_server::ask(sandbox, prompt, longest),
+            Self::Gemini | Self::Opencode => self.ask(sandbox, model, prompt, longest),
+        }
+    }
+
+    /// Does what a person does to let the agent run its hooks; how many it now trusts, where it counts them.
+    ///
+    /// # Errors
+    /// The agent refuses.
+    pub fn trust(self, sandbox: &Sandbox, longest: Duration) -> Result<Option<usize>, Error> {
+        match self {
+            Self::Codex => codex_server::trust(sandbox, longest).map(Some),
+            Self::Gemini | Self::Opencode => Ok(None),
+        }
     }
 
     /// The same, in a session that lasts beyond the first stop, as it does before a person: until something is so, and a

@@ -3,6 +3,7 @@
 use becket_e2e::Host;
 use becket_model::{Script, Turn};
 
+use crate::guard::Words;
 use crate::stage::{Sight, Stage};
 
 /// After so many requests the model fails, which ends an agent that would go on for ever.
@@ -12,7 +13,9 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) event: &'static str,
     /// What each hook does, in shell.
-    pub(crate) hooks: fn(&Stage) -> Vec<String>,
+    pub(crate) hooks: fn(&Stage, Words) -> Vec<String>,
+    /// Through Becket, the last hook is in another dialect.
+    pub(crate) elsewhere: bool,
     pub(crate) script: fn(Host) -> Script,
     /// What was seen, in words.
     pub(crate) say: fn(&Sight) -> String,
@@ -22,114 +25,128 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a hook that does nothing",
         event: "PreToolUse",
-        hooks: |_| vec!["exit 0".into()],
+        elsewhere: false,
+        hooks: |_, _| vec!["exit 0".into()],
         script: one_call,
         say: verdict,
     },
     Case {
         name: "a background child holds the pipe for 10 s; the hook itself is done at once",
         event: "PreToolUse",
-        hooks: |stage| vec![format!("{} &\nexit 0", stage.linger(10))],
+        elsewhere: false,
+        hooks: |stage, _| vec![format!("{} &\nexit 0", stage.linger(10))],
         script: one_call,
         say: with_left,
     },
     Case {
         name: "a guard that hangs, with a child that hangs; limit 2 s",
         event: "PreToolUse",
-        hooks: |stage| vec![format!("{} &\n{}", stage.linger(600), stage.linger(600))],
+        elsewhere: false,
+        hooks: |stage, _| vec![format!("{} &\n{}", stage.linger(600), stage.linger(600))],
         script: one_call,
         say: with_left,
     },
     Case {
         name: "the same, and the child has left its session",
         event: "PreToolUse",
-        hooks: |stage| vec![format!("setsid {} &\n{}", stage.linger(600), stage.linger(600))],
+        elsewhere: false,
+        hooks: |stage, _| vec![format!("setsid {} &\n{}", stage.linger(600), stage.linger(600))],
         script: one_call,
         say: with_left,
     },
     Case {
         name: "exit 2 without a word",
         event: "PreToolUse",
-        hooks: |_| vec!["exit 2".into()],
+        elsewhere: false,
+        hooks: |_, _| vec!["exit 2".into()],
         script: one_call,
         say: verdict,
     },
     Case {
         name: "exit 2 with a reason on stderr",
         event: "PreToolUse",
-        hooks: |_| vec!["echo 'the guard said no' >&2; exit 2".into()],
+        elsewhere: false,
+        hooks: |_, _| vec!["echo 'the guard said no' >&2; exit 2".into()],
         script: one_call,
         say: verdict,
     },
     Case {
         name: "a guard that crashes (SIGSEGV)",
         event: "PreToolUse",
-        hooks: |_| vec!["kill -SEGV $$".into()],
+        elsewhere: false,
+        hooks: |_, _| vec!["kill -SEGV $$".into()],
         script: one_call,
         say: verdict,
     },
     Case {
         name: "a guard whose program is missing",
         event: "PreToolUse",
-        hooks: |_| vec!["exec /nowhere/guard".into()],
+        elsewhere: false,
+        hooks: |_, _| vec!["exec /nowhere/guard".into()],
         script: one_call,
         say: verdict,
     },
     Case {
         name: "a deny in JSON",
         event: "PreToolUse",
-        hooks: |stage| vec![format!("echo '{}'", stage.words().deny())],
+        elsewhere: false,
+        hooks: |_, words| vec![format!("echo '{}'", words.deny())],
         script: one_call,
         say: verdict,
     },
     Case {
         name: "a deny with an unknown key beside it",
         event: "PreToolUse",
-        hooks: |stage| vec![format!("echo '{}'", stage.words().deny_with_more())],
+        elsewhere: false,
+        hooks: |_, words| vec![format!("echo '{}'", words.deny_with_more())],
         script: one_call,
         say: verdict,
     },
     Case {
         name: "a line of noise before the deny",
         event: "PreToolUse",
-        hooks: |stage| vec![format!("echo 'loading profile'; echo '{}'", stage.words().deny())],
+        elsewhere: false,
+        hooks: |_, words| vec![format!("echo 'loading profile'; echo '{}'", words.deny())],
         script: one_call,
         say: verdict,
     },
     Case {
         name: "two rewrites, the first of them slow",
         event: "PreToolUse",
-        hooks: |stage| two_rewrites(stage, "sleep 0.5;", ""),
+        elsewhere: false,
+        hooks: |stage, words| two_rewrites(stage, words, "sleep 0.5;", ""),
         script: one_call,
         say: which,
     },
     Case {
         name: "two rewrites, the second of them slow",
         event: "PreToolUse",
-        hooks: |stage| two_rewrites(stage, "", "sleep 0.5;"),
+        elsewhere: false,
+        hooks: |stage, words| two_rewrites(stage, words, "", "sleep 0.5;"),
         script: one_call,
         say: which,
     },
     Case {
         name: "a rewrite to what a sibling guard forbids",
         event: "PreToolUse",
-        hooks: |stage| {
-            let words = stage.words();
-            vec![
-                format!("echo '{}'", words.rewrite("touch forbidden")),
-                format!("if grep -q forbidden; then echo '{}'; fi", words.deny()),
-            ]
-        },
+        elsewhere: false,
+        hooks: rewrite_and_sibling,
         script: one_call,
-        say: |sight| {
-            let what = if sight.forbidden { "**the forbidden command ran**" } else { "it did not run" };
-            format!("{what}, {}", asked_for(sight))
-        },
+        say: forbidden,
+    },
+    Case {
+        name: "the same, and the sibling is written in another dialect",
+        event: "PreToolUse",
+        elsewhere: true,
+        hooks: rewrite_and_sibling,
+        script: one_call,
+        say: forbidden,
     },
     Case {
         name: "a Stop hook that always blocks",
         event: "Stop",
-        hooks: |stage| vec![format!("echo '{}'", stage.words().go_on())],
+        elsewhere: false,
+        hooks: |_, words| vec![format!("echo '{}'", words.go_on())],
         script: |_| {
             let mut turns = vec![Turn::say("all done"); ENOUGH];
             turns.extend(vec![Turn::fail(400, "enough"); 10]);
@@ -146,7 +163,8 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "endless output; limit 2 s",
         event: "PreToolUse",
-        hooks: |_| vec!["exec yes".into()],
+        elsewhere: false,
+        hooks: |_, _| vec!["exec yes".into()],
         script: one_call,
         say: |sight| format!("{}; the agent held {} MiB", verdict(sight), sight.agent.peak_mib),
     },
@@ -156,11 +174,27 @@ fn one_call(host: Host) -> Script {
     Script::new([host.shell("echo asked >ran")])
 }
 
-fn two_rewrites(stage: &Stage, first: &str, second: &str) -> Vec<String> {
+fn two_rewrites(stage: &Stage, words: Words, first: &str, second: &str) -> Vec<String> {
     let rewrite = |before: &str, word: &str| {
-        format!("cat >/dev/null; {before} echo '{}'", stage.words().rewrite(&format!("echo {word} >ran")))
+        let rewrite = words.rewrite(stage.host(), &format!("echo {word} >ran"));
+        format!("cat >/dev/null; {before} echo '{rewrite}'")
     };
     vec![rewrite(first, "first"), rewrite(second, "second")]
+}
+
+fn rewrite_and_sibling(stage: &Stage, words: Words) -> Vec<String> {
+    vec![
+        format!("echo '{}'", words.rewrite(stage.host(), "touch forbidden")),
+        format!("if grep -q forbidden; then echo '{}'; fi", words.deny()),
+    ]
+}
+
+fn forbidden(sight: &Sight) -> String {
+    match (sight.forbidden, &sight.ran) {
+        (true, _) => "**the forbidden command ran**".into(),
+        (false, Some(_)) => "what was asked for ran".into(),
+        (false, None) => "denied".into(),
+    }
 }
 
 fn verdict(sight: &Sight) -> String {
@@ -184,8 +218,4 @@ fn with_left(sight: &Sight) -> String {
 
 fn which(sight: &Sight) -> String {
     sight.ran.as_ref().map_or_else(|| "nothing ran".into(), |word| format!("the {word} ran"))
-}
-
-fn asked_for(sight: &Sight) -> &'static str {
-    if sight.ran.is_some() { "what was asked for ran" } else { "nor what was asked for" }
 }

@@ -52,13 +52,17 @@ impl Words {
     }
 
     /// Run this instead.
-    pub(crate) fn rewrite(self, command: &str) -> Value {
+    pub(crate) fn rewrite(self, host: Host, command: &str) -> Value {
+        let input = match host {
+            Host::Codex => json!({"command": command}),
+            Host::Gemini | Host::Opencode => json!({"command": command, "description": "scripted"}),
+        };
         match self {
             Self::Codex | Self::Albedo => json!({"hookSpecificOutput": {
-                "hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command},
+                "hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": input,
             }}),
-            Self::Gemini => json!({"hookSpecificOutput": {"tool_input": {"command": command}}}),
-            Self::Celeste => json!({"updatedInput": {"command": command}}),
+            Self::Gemini => json!({"hookSpecificOutput": {"tool_input": input}}),
+            Self::Celeste => json!({"updatedInput": input}),
         }
     }
 

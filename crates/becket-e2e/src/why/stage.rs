@@ -1,10 +1,10 @@
 //! One run of one case.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 use std::io::{self, Write as _};
-use std::{env, fs, thread};
+use std::{env, thread};
 
 use becket_e2e::{Agents, Dialect, Error, Hook, Host, Ran, Sandbox, becket, left};
 use becket_model::{Model, Seen};
@@ -58,11 +58,8 @@ impl Stage {
         Ok(Self { sandbox, host, side })
     }
 
-    pub(crate) fn words(&self) -> Words {
-        match self.side {
-            Side::Own => self.host.into(),
-            Side::Becket(dialect) => dialect.into(),
-        }
+    pub(crate) fn host(&self) -> Host {
+        self.host
     }
 
     /// A program that does nothing for so many seconds, and is known by its name.
@@ -74,18 +71,26 @@ impl Stage {
         self.sandbox.root().join("bin/linger").display().to_string()
     }
 
+    fn hooks(&self, case: &Case, words: Words) -> Result<Vec<Hook>, Error> {
+        let script = |(number, text): (usize, String)| {
+            let hook = Hook::script(&self.sandbox, case.event, &format!("{words:?}-{number}"), &text)?;
+            Ok(hook.within(LIMIT))
+        };
+        (case.hooks)(self, words).into_iter().enumerate().map(script).collect()
+    }
+
     pub(crate) fn play(&self, case: &Case) -> Result<String, Error> {
         let model = Model::start((case.script)(self.host))?;
         self.host.configure(&self.sandbox, &model)?;
-        let mut hooks = Vec::new();
-        for (number, script) in (case.hooks)(self).into_iter().enumerate() {
-            let path = self.sandbox.write(&format!("hooks/{number}.sh"), &format!("#!/bin/sh\n{script}\n"))?;
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-            hooks.push(Hook { event: case.event, command: path.display().to_string(), seconds: LIMIT });
-        }
         match self.side {
-            Side::Own => self.host.hook_natively(&self.sandbox, &hooks)?,
+            Side::Own => self.host.hook_natively(&self.sandbox, &self.hooks(case, self.host.into())?)?,
             Side::Becket(dialect) => {
+                let mut hooks = self.hooks(case, dialect.into())?;
+                if case.elsewhere {
+                    let other = if dialect == Dialect::Albedo { Dialect::Celeste } else { Dialect::Albedo };
+                    hooks.pop();
+                    other.hook(&self.sandbox, &self.hooks(case, other.into())?.split_off(hooks.len()))?;
+                }
                 dialect.hook(&self.sandbox, &hooks)?;
                 self.sandbox.becket(&["install", self.host.name()])?;
             }

@@ -3,7 +3,7 @@
 use becket_e2e::{Dialect, Error, Hook, Host};
 use serde_json::json;
 
-use crate::play::{Check, Context, play};
+use crate::play::{Check, Context, play, play_aloud};
 
 pub(crate) fn checks() -> Vec<(String, Check)> {
     let checks: [(&str, Check); 10] = [
@@ -82,7 +82,7 @@ fn blocked_prompt(context: &Context, host: Host) -> Result<(), Error> {
     let sandbox = context.sandbox(host)?;
     let hook = Hook::script(&sandbox, "UserPromptSubmit", "block", "echo 'not on a Sunday' >&2; exit 2")?;
     Dialect::Albedo.hook(&sandbox, &[hook])?;
-    let played = play(sandbox, host, [host.shell("echo x >ran")])?;
+    let played = play_aloud(sandbox, host, [host.shell("echo x >ran")])?;
     played.expect(played.model.seen().is_empty(), "the model was not asked, not even for a title")?;
     let said = format!("{}{}", played.ran.stdout, played.ran.stderr);
     played.expect(said.contains("not on a Sunday"), "the person is told why")

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use becket_e2e::{Dialect, Error, Hook, Host, left};
 
-use crate::play::{Check, Context, play};
+use crate::play::{Check, Context, play, play_aloud};
 
 pub(crate) fn checks() -> Vec<(String, Check)> {
     let checks: [(&str, Check); 5] = [
@@ -51,7 +51,7 @@ fn unapproved(context: &Context, host: Host, dialect: Dialect) -> Result<(), Err
         ),
     };
     sandbox.write(path, &content)?;
-    let played = play(sandbox, host, [host.shell("echo x >ran")])?;
+    let played = play_aloud(sandbox, host, [host.shell("echo x >ran")])?;
     played.expect(played.has("ran"), "the command ran")?;
     played.expect(played.sandbox.read("hook-ran").is_none(), "the hook did not")?;
     let said = format!("{}{}", played.ran.stdout, played.ran.stderr);

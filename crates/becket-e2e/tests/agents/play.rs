@@ -52,6 +52,20 @@ pub(crate) fn play_on(
     Ok(played)
 }
 
+/// The same, and what the agent tells the person is in what it writes.
+pub(crate) fn play_aloud(
+    sandbox: Sandbox,
+    host: Host,
+    turns: impl IntoIterator<Item = Turn>,
+) -> Result<Played, Error> {
+    let model = Model::start(Script::new(turns))?;
+    host.configure(&sandbox, &model)?;
+    sandbox.becket(&["install", host.name()])?;
+    host.trust(&sandbox, LONGEST)?;
+    let ran = host.ask_aloud(&sandbox, &model, "fix the bug", LONGEST)?;
+    Ok(Played { sandbox, ran, model })
+}
+
 /// Lets an agent play that has been configured.
 pub(crate) fn go(sandbox: Sandbox, host: Host, model: Model) -> Result<Played, Error> {
     let ran = host.ask(&sandbox, &model, "fix the bug", LONGEST)?;
