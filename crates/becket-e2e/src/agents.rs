@@ -57,11 +57,29 @@ impl Agents {
     /// # Errors
     /// Its package has none for this machine.
     pub fn program(&self, host: Host) -> Result<PathBuf, Unavailable> {
+        if host == Host::Gemini {
+            needs_node().map_err(|error| Unavailable(error.to_string()))?;
+        }
         let paths = host.program_paths().iter().map(|path| self.root.join("agents/node_modules").join(path));
         paths
             .into_iter()
             .find(|path| path.is_file())
             .ok_or_else(|| Unavailable(format!("{} has no program for this machine", host.name())))
+    }
+}
+
+/// Gemini CLI's own requirement.
+const NODE: u32 = 20;
+
+fn needs_node() -> Result<(), Error> {
+    let asked = Command::new("node").arg("--version").output().map_err(|error| format!("node: {error}"))?;
+    let version = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
+    let major: u32 =
+        version.trim_start_matches('v').split('.').next().unwrap_or_default().parse().unwrap_or(0);
+    if major >= NODE {
+        Ok(())
+    } else {
+        Err(format!("it needs node {NODE} or later, and there is {version:?}").into())
     }
 }
 
@@ -100,7 +118,10 @@ fn fetch_into(root: &Path, manifest: &str, lock: &str) -> Result<(), Error> {
 /// Install scripts are not needed, and so are not run.
 fn npm(root: &Path) -> Result<(), Error> {
     let mut command = Command::new("npm");
-    command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(root).stdin(Stdio::null());
-    let ran = bounded::run(&mut command, root, "npm", EACH_TRY)?;
+    command
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .current_dir(root)
+        .stdin(Stdio::null());
+    let ran = bounded::run(&mut command, root, "npm", EACH_TRY).map_err(|error| format!("npm: {error}"))?;
     if ran.code == Some(0) { Ok(()) } else { Err(format!("npm ci: {}", ran.stderr.trim()).into()) }
 }

@@ -54,7 +54,14 @@ pub fn run(command: &mut Command, directory: &Path, name: &str, longest: Duratio
         None => child.wait()?,
     };
     let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(Ran { code: status.code(), cut: ended.is_none(), stdout: read(&out)?, stderr: read(&err)?, took, peak_mib: peak / 1024 })
+    Ok(Ran {
+        code: status.code(),
+        cut: ended.is_none(),
+        stdout: read(&out)?,
+        stderr: read(&err)?,
+        took,
+        peak_mib: peak / 1024,
+    })
 }
 
 /// A process that runs until this is dropped; then its whole group is ended.

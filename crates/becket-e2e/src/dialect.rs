@@ -86,7 +86,8 @@ impl Dialect {
                 ("PreToolUse", format!("grep -q {word} || exit 0\necho '{deny}'"))
             }
             Self::Shadowcode => {
-                let text = format!("case $SHADOW_HOOK_COMMAND in *{word}*) echo '{reason}' >&2; exit 1;; esac");
+                let text =
+                    format!("case $SHADOW_HOOK_COMMAND in *{word}*) echo '{reason}' >&2; exit 1;; esac");
                 ("before_command", text)
             }
         };

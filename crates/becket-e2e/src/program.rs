@@ -26,7 +26,15 @@ pub fn becket() -> Result<&'static Path, Error> {
 fn build() -> Result<PathBuf, Error> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--locked", "-p", "becket-cli", "--bin", "becket", "--message-format=json-render-diagnostics"])
+        .args([
+            "build",
+            "--locked",
+            "-p",
+            "becket-cli",
+            "--bin",
+            "becket",
+            "--message-format=json-render-diagnostics",
+        ])
         .current_dir(workspace_directory())
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

@@ -115,7 +115,8 @@ impl Sandbox {
         if ran.code == Some(0) {
             return Ok(ran);
         }
-        Err(format!("becket {} ended with {:?}: {}{}", arguments.join(" "), ran.code, ran.stdout, ran.stderr).into())
+        Err(format!("becket {} ended with {:?}: {}{}", arguments.join(" "), ran.code, ran.stdout, ran.stderr)
+            .into())
     }
 }
 

@@ -30,7 +30,11 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (path, port) = match arguments.as_slice() {
         [path] => (path, 0),
         [path, port] => (path, port.parse()?),
-        _ => return Err("usage: becket-model SCRIPT [PORT] (a script: {\"turns\": [{\"say\": \"hello\"}]})".into()),
+        _ => {
+            return Err(
+                "usage: becket-model SCRIPT [PORT] (a script: {\"turns\": [{\"say\": \"hello\"}]})".into()
+            );
+        }
     };
     let script: Script = serde_json::from_str(&fs::read_to_string(path)?)?;
     let model = Model::start_on(port, script)?;

@@ -43,7 +43,8 @@ impl Seen {
     }
 
     pub(crate) fn wants_json(&self) -> bool {
-        self.body.pointer("/generationConfig/responseMimeType").and_then(Value::as_str) == Some("application/json")
+        self.body.pointer("/generationConfig/responseMimeType").and_then(Value::as_str)
+            == Some("application/json")
     }
 }
 
@@ -61,10 +62,12 @@ pub(crate) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().map(text_of).collect::<Vec<_>>().join("\n"),
-        Value::Object(fields) => match ["text", "output", "content"].iter().find_map(|key| fields.get(*key)) {
-            Some(inner) => text_of(inner),
-            None => content.to_string(),
-        },
+        Value::Object(fields) => {
+            match ["text", "output", "content"].iter().find_map(|key| fields.get(*key)) {
+                Some(inner) => text_of(inner),
+                None => content.to_string(),
+            }
+        }
         Value::Null => String::new(),
         Value::Bool(_) | Value::Number(_) => content.to_string(),
     }

@@ -42,7 +42,10 @@ struct State {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("script", &self.script).field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Shared")
+            .field("script", &self.script)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,7 +64,11 @@ impl Model {
     /// The port is taken, or no thread can be had.
     pub fn start_on(port: u16, script: Script) -> io::Result<Self> {
         let server = Server::http((Ipv4Addr::LOCALHOST, port)).map_err(io::Error::other)?;
-        let port = server.server_addr().to_ip().map(|address| address.port()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let port = server
+            .server_addr()
+            .to_ip()
+            .map(|address| address.port())
+            .ok_or(io::ErrorKind::AddrNotAvailable)?;
         let shared = Arc::new(Shared { server, script, start: Instant::now(), state: Mutex::default() });
         let mut model = Self { shared, port, workers: Vec::with_capacity(WORKERS) };
         for _ in 0..WORKERS {
@@ -148,7 +155,11 @@ impl Shared {
         let at_ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let seen = Seen { api, path: path.to_owned(), aside: !api.offers_tools(&body), at_ms, body };
         let turn = if seen.aside {
-            Turn::say(if seen.wants_json() { r#"{"next_speaker":"user","reasoning":"scripted"}"# } else { "ok" })
+            Turn::say(if seen.wants_json() {
+                r#"{"next_speaker":"user","reasoning":"scripted"}"#
+            } else {
+                "ok"
+            })
         } else {
             state.next += 1;
             self.script.turn(state.next - 1)
@@ -159,8 +170,11 @@ impl Shared {
 }
 
 fn refuse(status: u16, message: &str) -> Response<io::Cursor<Vec<u8>>> {
-    typed(json!({"error": {"code": status, "message": message, "type": "scripted"}}).to_string(), "application/json")
-        .with_status_code(status)
+    typed(
+        json!({"error": {"code": status, "message": message, "type": "scripted"}}).to_string(),
+        "application/json",
+    )
+    .with_status_code(status)
 }
 
 fn whole(body: &Value) -> Response<io::Cursor<Vec<u8>>> {

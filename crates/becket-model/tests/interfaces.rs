@@ -1,5 +1,7 @@
 //! Every interface, streamed and whole, with a client of three lines.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -11,8 +13,11 @@ fn post(model: &Model, path: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(model.url().trim_start_matches("http://")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let length = body.len();
-    write!(stream, "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
-        .unwrap();
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -20,7 +25,9 @@ fn post(model: &Model, path: &str, body: &str) -> (u16, String) {
 }
 
 fn script() -> Script {
-    Script::new([Turn::say("looking").and_call("shell", json!({"command": "ls"})).and_call("shell", json!({}))])
+    Script::new([Turn::say("looking")
+        .and_call("shell", json!({"command": "ls"}))
+        .and_call("shell", json!({}))])
 }
 
 /// The data of the events of a stream.
@@ -45,8 +52,10 @@ fn responses() {
     assert_eq!(done[0]["item"]["content"][0]["text"], "looking");
     assert_eq!(done[1]["item"]["arguments"], r#"{"command":"ls"}"#);
     assert_eq!(done[1]["item"]["call_id"], "call_0_0");
-    let expected =
-        [Answered { call: "a".into(), text: "one".into() }, Answered { call: "b".into(), text: "two".into() }];
+    let expected = [
+        Answered { call: "a".into(), text: "one".into() },
+        Answered { call: "b".into(), text: "two".into() },
+    ];
     assert_eq!(model.seen()[0].results(), expected);
     let (_, body) = post(&model, "/v1/responses", r#"{"tools": [{}]}"#);
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -129,7 +138,8 @@ fn failures() {
 #[test]
 fn scripts_are_json() {
     let script: Script =
-        serde_json::from_str(r#"{"turns": [{"say": "hello"}, {"calls": [{"name": "x", "arguments": {}}]}]}"#).unwrap();
+        serde_json::from_str(r#"{"turns": [{"say": "hello"}, {"calls": [{"name": "x", "arguments": {}}]}]}"#)
+            .unwrap();
     assert_eq!(script, Script::new([Turn::say("hello"), Turn::call("x", json!({}))]));
     assert!(serde_json::from_str::<Script>(r#"{"turns": [{"sya": "hello"}]}"#).is_err());
 }

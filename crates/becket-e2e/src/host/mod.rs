@@ -80,7 +80,13 @@ impl Host {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn ask(self, sandbox: &Sandbox, model: &Model, prompt: &str, longest: Duration) -> Result<Ran, Error> {
+    pub fn ask(
+        self,
+        sandbox: &Sandbox,
+        model: &Model,
+        prompt: &str,
+        longest: Duration,
+    ) -> Result<Ran, Error> {
         let mut command = sandbox.command(self.name());
         match self {
             Self::Codex => codex::ask(&mut command, sandbox, prompt),
@@ -95,7 +101,13 @@ impl Host {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn ask_aloud(self, sandbox: &Sandbox, model: &Model, prompt: &str, longest: Duration) -> Result<Ran, Error> {
+    pub fn ask_aloud(
+        self,
+        sandbox: &Sandbox,
+        model: &Model,
+        prompt: &str,
+        longest: Duration,
+    ) -> Result<Ran, Error> {
         match self {
             Self::Codex => codex_server::ask(sandbox, prompt, longest),
             Self::Gemini | Self::Opencode => self.ask(sandbox, model, prompt, longest),
@@ -136,7 +148,9 @@ impl Host {
     pub fn shell(self, command: &str) -> Turn {
         match self {
             Self::Codex => Turn::call("exec_command", json!({"cmd": command})),
-            Self::Gemini => Turn::call("run_shell_command", json!({"command": command, "description": "scripted"})),
+            Self::Gemini => {
+                Turn::call("run_shell_command", json!({"command": command, "description": "scripted"}))
+            }
             Self::Opencode => Turn::call("bash", json!({"command": command, "description": "scripted"})),
         }
     }
@@ -148,7 +162,9 @@ impl Host {
                 let patch = format!("*** Begin Patch\n*** Add File: {path}\n+{line}\n*** End Patch\n");
                 Turn::call("apply_patch", Value::String(patch))
             }
-            Self::Gemini => Turn::call("write_file", json!({"file_path": path, "content": format!("{line}\n")})),
+            Self::Gemini => {
+                Turn::call("write_file", json!({"file_path": path, "content": format!("{line}\n")}))
+            }
             Self::Opencode => Turn::call("write", json!({"filePath": path, "content": format!("{line}\n")})),
         }
     }

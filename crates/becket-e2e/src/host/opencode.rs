@@ -39,7 +39,12 @@ pub(super) fn ask(command: &mut Command, prompt: &str) {
 /// Asks a server that stays, and leaves once the model has been asked so often and a moment more.
 ///
 /// `opencode run` alone ends when the session is idle for the first time, and with it the plugin that would send it back.
-pub(super) fn ask_server(sandbox: &Sandbox, prompt: &str, is_over: &dyn Fn() -> bool, longest: Duration) -> Result<Ran, Error> {
+pub(super) fn ask_server(
+    sandbox: &Sandbox,
+    prompt: &str,
+    is_over: &dyn Fn() -> bool,
+    longest: Duration,
+) -> Result<Ran, Error> {
     let log = sandbox.root().join("server.log");
     let mut command = sandbox.command("opencode");
     quiet(&mut command);
@@ -48,7 +53,9 @@ pub(super) fn ask_server(sandbox: &Sandbox, prompt: &str, is_over: &dyn Fn() -> 
     let mut address = None;
     bounded::until(longest, || {
         let said = fs::read_to_string(&log).unwrap_or_default();
-        address = said.split_once("listening on ").and_then(|(_, rest)| Some(rest.lines().next()?.trim().to_owned()));
+        address = said
+            .split_once("listening on ")
+            .and_then(|(_, rest)| Some(rest.lines().next()?.trim().to_owned()));
         address.is_some()
     });
     let address = address.ok_or("opencode's server did not start")?;

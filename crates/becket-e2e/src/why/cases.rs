@@ -12,6 +12,8 @@ const ENOUGH: usize = 40;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) event: &'static str,
+    /// What a hook may take, in seconds.
+    pub(crate) limit: u64,
     /// What each hook does, in shell.
     pub(crate) hooks: fn(&Stage, Words) -> Vec<String>,
     /// Through Becket, the last hook is in another dialect.
@@ -25,6 +27,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a hook that does nothing",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |_, _| vec!["exit 0".into()],
         script: one_call,
@@ -33,14 +36,16 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a background child holds the pipe for 10 s; the hook itself is done at once",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |stage, _| vec![format!("{} &\nexit 0", stage.linger(10))],
         script: one_call,
         say: with_left,
     },
     Case {
-        name: "a guard that hangs, with a child that hangs; limit 2 s",
+        name: "a guard that hangs, with a child that hangs; it may take 2 s",
         event: "PreToolUse",
+        limit: 2,
         elsewhere: false,
         hooks: |stage, _| vec![format!("{} &\n{}", stage.linger(600), stage.linger(600))],
         script: one_call,
@@ -49,6 +54,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "the same, and the child has left its session",
         event: "PreToolUse",
+        limit: 2,
         elsewhere: false,
         hooks: |stage, _| vec![format!("setsid {} &\n{}", stage.linger(600), stage.linger(600))],
         script: one_call,
@@ -57,6 +63,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "exit 2 without a word",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |_, _| vec!["exit 2".into()],
         script: one_call,
@@ -65,6 +72,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "exit 2 with a reason on stderr",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |_, _| vec!["echo 'the guard said no' >&2; exit 2".into()],
         script: one_call,
@@ -73,6 +81,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a guard that crashes (SIGSEGV)",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |_, _| vec!["kill -SEGV $$".into()],
         script: one_call,
@@ -81,6 +90,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a guard whose program is missing",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |_, _| vec!["exec /nowhere/guard".into()],
         script: one_call,
@@ -89,6 +99,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a deny in JSON",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |_, words| vec![format!("echo '{}'", words.deny())],
         script: one_call,
@@ -97,6 +108,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a deny with an unknown key beside it",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |_, words| vec![format!("echo '{}'", words.deny_with_more())],
         script: one_call,
@@ -105,6 +117,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a line of noise before the deny",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |_, words| vec![format!("echo 'loading profile'; echo '{}'", words.deny())],
         script: one_call,
@@ -113,6 +126,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "two rewrites, the first of them slow",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |stage, words| two_rewrites(stage, words, "sleep 0.5;", ""),
         script: one_call,
@@ -121,6 +135,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "two rewrites, the second of them slow",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: |stage, words| two_rewrites(stage, words, "", "sleep 0.5;"),
         script: one_call,
@@ -129,6 +144,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a rewrite to what a sibling guard forbids",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: false,
         hooks: rewrite_and_sibling,
         script: one_call,
@@ -137,6 +153,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "the same, and the sibling is written in another dialect",
         event: "PreToolUse",
+        limit: 20,
         elsewhere: true,
         hooks: rewrite_and_sibling,
         script: one_call,
@@ -145,6 +162,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "a Stop hook that always blocks",
         event: "Stop",
+        limit: 20,
         elsewhere: false,
         hooks: |_, words| vec![format!("echo '{}'", words.go_on())],
         script: |_| {
@@ -161,8 +179,9 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
-        name: "endless output; limit 2 s",
+        name: "endless output; it may take 2 s",
         event: "PreToolUse",
+        limit: 2,
         elsewhere: false,
         hooks: |_, _| vec!["exec yes".into()],
         script: one_call,

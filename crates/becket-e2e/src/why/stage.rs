@@ -1,9 +1,9 @@
 //! One run of one case.
 
+use std::io::{self, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
-use std::io::{self, Write as _};
 use std::{env, thread};
 
 use becket_e2e::{Agents, Dialect, Error, Hook, Host, Ran, Sandbox, becket, left};
@@ -12,8 +12,6 @@ use becket_model::{Model, Seen};
 use crate::cases::Case;
 use crate::guard::Words;
 
-/// What a hook may take, in seconds.
-const LIMIT: u64 = 2;
 /// The longest case should take 10 s, and a busy machine is slow.
 const LONGEST: Duration = Duration::from_secs(45);
 /// Something that has been killed needs a moment to be gone.
@@ -74,7 +72,7 @@ impl Stage {
     fn hooks(&self, case: &Case, words: Words) -> Result<Vec<Hook>, Error> {
         let script = |(number, text): (usize, String)| {
             let hook = Hook::script(&self.sandbox, case.event, &format!("{words:?}-{number}"), &text)?;
-            Ok(hook.within(LIMIT))
+            Ok(hook.within(case.limit))
         };
         (case.hooks)(self, words).into_iter().enumerate().map(script).collect()
     }

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use becket_e2e::{Dialect, Error, Hook, Host, left};
 
-use crate::play::{Check, Context, play, play_aloud};
+use crate::play::{Behaviour, Context, play, play_aloud};
 
-pub(crate) fn checks() -> Vec<(String, Check)> {
-    let checks: [(&str, Check); 5] = [
-        ("hangs/albedo-lets-go", |context, host| hangs(context, host, Dialect::Albedo)),
-        ("hangs/celeste-holds", |context, host| hangs(context, host, Dialect::Celeste)),
-        ("hangs/shadowcode-holds", |context, host| hangs(context, host, Dialect::Shadowcode)),
-        ("unapproved/celeste", |context, host| unapproved(context, host, Dialect::Celeste)),
-        ("unapproved/shadowcode", |context, host| unapproved(context, host, Dialect::Shadowcode)),
-    ];
-    checks.map(|(name, check)| (name.to_owned(), check)).into()
+pub(crate) fn behaviours() -> Vec<Behaviour> {
+    vec![
+        Behaviour::all("hangs/albedo-lets-go", |context, host| hangs(context, host, Dialect::Albedo)),
+        Behaviour::all("hangs/celeste-holds", |context, host| hangs(context, host, Dialect::Celeste)),
+        Behaviour::all("hangs/shadowcode-holds", |context, host| hangs(context, host, Dialect::Shadowcode)),
+        Behaviour::all("unapproved/celeste", |context, host| unapproved(context, host, Dialect::Celeste)),
+        Behaviour::all("unapproved/shadowcode", |context, host| {
+            unapproved(context, host, Dialect::Shadowcode)
+        }),
+    ]
 }
 
 /// A hook that hangs, with a child in a session of its own, is ended whole, and what that means is the dialect's.
@@ -28,7 +29,8 @@ fn hangs(context: &Context, host: Host, dialect: Dialect) -> Result<(), Error> {
     dialect.hook(&sandbox, &[Hook::script(&sandbox, event, "hang", &script)?.within(1)])?;
     let played = play(sandbox, host, [host.shell("echo x >ran")])?;
     let lets_go = dialect == Dialect::Albedo;
-    played.expect(played.has("ran") == lets_go, if lets_go { "the command ran" } else { "it did not run" })?;
+    played
+        .expect(played.has("ran") == lets_go, if lets_go { "the command ran" } else { "it did not run" })?;
     played.expect(left(&linger).is_empty(), "nothing of the hook is left")?;
     let turns = played.turns();
     played.expect(turns.len() == 2, "the model was told about it")?;

@@ -9,12 +9,13 @@ mod limits;
 mod play;
 mod stops;
 
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use becket_e2e::{Agents, Host, Unavailable};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use crate::play::{Check, Context};
+use crate::play::{Behaviour, Check, Context};
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -29,9 +30,11 @@ fn main() {
             Err(why) => Some(why.clone()),
         };
         if let Some(why) = missing.as_ref().filter(|_| !must && !arguments.list) {
-            eprintln!("NOT RUN, {} cannot be had: {}", host.name(), why.0);
+            // Said even where nobody reads it.
+            let _ = writeln!(io::stderr(), "NOT RUN, {} cannot be had: {}", host.name(), why.0);
         }
-        for (name, check) in checks() {
+        for Behaviour { name, check, .. } in behaviours().filter(|behaviour| behaviour.hosts.contains(&host))
+        {
             let ignored = missing.is_some() && !must && !arguments.list;
             let context = Arc::clone(&context);
             let test = move || run(&context, host, check);
@@ -41,8 +44,10 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-fn checks() -> impl Iterator<Item = (String, Check)> {
-    gates::checks().into_iter().chain(stops::checks()).chain(limits::checks()).chain(installed::checks())
+fn behaviours() -> impl Iterator<Item = Behaviour> {
+    [gates::behaviours(), stops::behaviours(), limits::behaviours(), installed::behaviours()]
+        .into_iter()
+        .flatten()
 }
 
 fn run(context: &Result<Context, Unavailable>, host: Host, check: Check) -> Result<(), Failed> {

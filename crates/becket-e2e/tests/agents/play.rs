@@ -11,6 +11,30 @@ pub(crate) struct Context(pub(crate) Agents);
 /// A behaviour with one agent.
 pub(crate) type Check = fn(&Context, Host) -> Result<(), Error>;
 
+/// What is tested, and with which agents.
+#[derive(Clone, Copy)]
+pub(crate) struct Behaviour {
+    pub(crate) name: &'static str,
+    pub(crate) hosts: &'static [Host],
+    pub(crate) check: Check,
+}
+
+impl Behaviour {
+    pub(crate) fn all(name: &'static str, check: Check) -> Self {
+        Self { name, hosts: &Host::ALL, check }
+    }
+
+    /// One that only one agent has.
+    pub(crate) fn of(host: Host, name: &'static str, check: Check) -> Self {
+        let hosts = match host {
+            Host::Codex => &[Host::Codex],
+            Host::Gemini => &[Host::Gemini],
+            Host::Opencode => &[Host::Opencode],
+        };
+        Self { name, hosts, check }
+    }
+}
+
 /// Many times what a session takes.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -29,7 +53,11 @@ impl Context {
 }
 
 /// Plugs Becket into the agent and lets it play these turns.
-pub(crate) fn play(sandbox: Sandbox, host: Host, turns: impl IntoIterator<Item = Turn>) -> Result<Played, Error> {
+pub(crate) fn play(
+    sandbox: Sandbox,
+    host: Host,
+    turns: impl IntoIterator<Item = Turn>,
+) -> Result<Played, Error> {
     let model = Model::start(Script::new(turns))?;
     host.configure(&sandbox, &model)?;
     sandbox.becket(&["install", host.name()])?;
@@ -88,7 +116,10 @@ impl Played {
     /// What the model was told of its last call, at one request.
     pub(crate) fn told(&self, request: usize) -> String {
         let turns = self.turns();
-        turns.get(request).and_then(|seen| seen.results().pop()).map_or_else(String::new, |result| result.text)
+        turns
+            .get(request)
+            .and_then(|seen| seen.results().pop())
+            .map_or_else(String::new, |result| result.text)
     }
 
     /// Whether the model could read this at one request.

@@ -4,17 +4,20 @@ use becket_e2e::{Dialect, Error, Hook, Host};
 use becket_model::Turn;
 use serde_json::json;
 
-use crate::play::{Check, Context, play, play_on};
+use crate::play::{Behaviour, Context, play, play_on};
 
-pub(crate) fn checks() -> Vec<(String, Check)> {
-    let checks: [(&str, Check); 5] = [
-        ("stop/continues-until-done", continues),
-        ("stop/that-always-blocks-is-bounded", |context, host| bounded(context, host, Dialect::Albedo)),
-        ("stop/repairs-are-bounded", |context, host| bounded(context, host, Dialect::Shadowcode)),
-        ("after-edit/by-tool", edited),
-        ("after-edit/by-shell", patched_by_shell),
-    ];
-    checks.map(|(name, check)| (name.to_owned(), check)).into()
+pub(crate) fn behaviours() -> Vec<Behaviour> {
+    vec![
+        Behaviour::all("stop/continues-until-done", continues),
+        Behaviour::all("stop/that-always-blocks-is-bounded", |context, host| {
+            bounded(context, host, Dialect::Albedo)
+        }),
+        Behaviour::all("stop/repairs-are-bounded", |context, host| {
+            bounded(context, host, Dialect::Shadowcode)
+        }),
+        Behaviour::all("after-edit/by-tool", edited),
+        Behaviour::of(Host::Codex, "after-edit/by-shell", patched_by_shell),
+    ]
 }
 
 /// The hook sends the agent back until its work is there.
@@ -34,7 +37,9 @@ fn bounded(context: &Context, host: Host, dialect: Dialect) -> Result<(), Error>
     let sandbox = context.sandbox(host)?;
     let (event, script) = match dialect {
         Dialect::Shadowcode => ("on_complete", "echo 'the tests fail' >&2; exit 1"),
-        Dialect::Albedo | Dialect::Celeste => ("Stop", r#"echo '{"decision": "block", "reason": "the tests fail"}'"#),
+        Dialect::Albedo | Dialect::Celeste => {
+            ("Stop", r#"echo '{"decision": "block", "reason": "the tests fail"}'"#)
+        }
     };
     let log = sandbox.root().join("stops").display().to_string();
     let script = format!("echo stop >>{log}; {script}");
@@ -75,11 +80,8 @@ fn edited(context: &Context, host: Host) -> Result<(), Error> {
     played.expect(edited == expected, &format!("the hook heard of {expected:?}, not {edited:?}"))
 }
 
-/// Codex takes a patch out of a shell command, and reports its end to nobody; others just run the command.
+/// Codex takes a patch out of a shell command, and reports its end to nobody.
 fn patched_by_shell(context: &Context, host: Host) -> Result<(), Error> {
-    if host != Host::Codex {
-        return Ok(());
-    }
     let sandbox = listener(context, host)?;
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: b.py\n+1\n*** End Patch\nEOF";
     let played = play(sandbox, host, [host.shell(patch)])?;

@@ -60,6 +60,9 @@ pub(super) fn results(body: &Value) -> Vec<Answered> {
         .iter()
         .flat_map(|message| list(message, "content"))
         .filter(|block| text(block, "type") == "tool_result")
-        .map(|block| Answered { call: text(block, "tool_use_id").to_owned(), text: text_of(&block["content"]) })
+        .map(|block| Answered {
+            call: text(block, "tool_use_id").to_owned(),
+            text: text_of(&block["content"]),
+        })
         .collect()
 }

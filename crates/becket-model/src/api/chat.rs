@@ -9,7 +9,8 @@ use crate::{Answered, Turn};
 pub(super) fn events(turn: &Turn, number: usize) -> Vec<Sent> {
     let mut deltas = vec![json!({"role": "assistant", "content": turn.say})];
     deltas.extend(calls(turn, number).into_iter().map(|call| json!({"tool_calls": [call]})));
-    let mut events: Vec<Sent> = deltas.into_iter().map(|delta| ("", chunk(number, &delta, &Value::Null))).collect();
+    let mut events: Vec<Sent> =
+        deltas.into_iter().map(|delta| ("", chunk(number, &delta, &Value::Null))).collect();
     events.push(("", chunk(number, &json!({}), &finish(turn).into())));
     events.push(("", json!("[DONE]")));
     events

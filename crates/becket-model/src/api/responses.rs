@@ -9,7 +9,8 @@ use crate::{Answered, Call, Turn};
 pub(super) fn events(turn: &Turn, number: usize) -> Vec<Sent> {
     let id = format!("resp_{number}");
     let opened = json!({"id": id, "object": "response", "status": "in_progress", "output": []});
-    let mut events: Vec<Sent> = vec![("response.created", json!({"type": "response.created", "response": opened}))];
+    let mut events: Vec<Sent> =
+        vec![("response.created", json!({"type": "response.created", "response": opened}))];
     for (index, item) in items(turn, number).into_iter().enumerate() {
         let added = json!({"type": "response.output_item.added", "output_index": index, "item": item});
         events.push(("response.output_item.added", added));
