@@ -40,7 +40,7 @@ fn no_match(criterion: &mut Criterion) {
     fs::create_dir_all(&folder).unwrap();
     fs::copy(setting.home.join(".albedo/hooks.json"), folder.join("hooks.json")).unwrap();
     let engine = setting.engine(Custodian::Group);
-    let loaded = engine.load(setting.workspace.clone());
+    let loaded = engine.load(setting.workspace);
     let facts = Facts::default();
     group.bench_function("loaded", |bench| {
         bench.iter(|| {
@@ -56,7 +56,7 @@ fn no_match(criterion: &mut Criterion) {
     });
     let cancel = Cancel::new().unwrap();
     group.bench_function("two files of 2 KiB read again", |bench| {
-        bench.iter(|| fire(&engine, &event, &cancel))
+        bench.iter(|| fire(&engine, &event, &cancel));
     });
     group.finish();
 }

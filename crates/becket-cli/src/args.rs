@@ -107,6 +107,7 @@ pub(crate) enum Verb {
     /// Answer an agent's event; called by the line that `install` writes
     #[command(after_help = "Example:\n  becket hook codex --home /home/dev --deadline 630 < event.json")]
     Hook(Hook),
+
     /// Trust a whole project, where a dialect asks for that: ShadowCode
     #[command(
         after_help = "ShadowCode's hooks need both: a trusted project, and each definition approved.\n\n\

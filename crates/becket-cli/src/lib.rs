@@ -38,17 +38,24 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
-    ExitCode::from(if judges(std::env::args_os().skip(1)) { 1 } else { 2 })
+    let arguments = || std::env::args_os().skip(1);
+    // Of `hook` 2 is a denial: right where leave is asked for, and at an end a reason to go on for ever.
+    let not_judged = match verb(arguments()).as_deref() {
+        Some("fire") => true,
+        Some("hook") => commands::hook_tells(arguments()),
+        _ => false,
+    };
+    ExitCode::from(if not_judged { 1 } else { 2 })
 }
 
-/// Whether the verb among these arguments is `fire`. They are wrong somewhere, so clap cannot tell.
-fn judges(mut arguments: impl Iterator<Item = OsString>) -> bool {
+/// The verb among these arguments. They are wrong somewhere, so clap cannot tell.
+fn verb(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
     while let Some(argument) = arguments.next() {
         match argument.to_string_lossy().as_ref() {
             "--workspace" | "--dialect" | "--profile" | "--config" => drop(arguments.next()),
             option if option.starts_with('-') => {}
-            verb => return verb == "fire",
+            verb => return Some(verb.to_owned()),
         }
     }
-    false
+    None
 }

@@ -23,8 +23,11 @@ pub struct Ledger {
 pub struct Entry {
     /// What was answered.
     pub answer: Answer,
-    /// Hash of the content that was answered about.
+    /// Hash of what was answered about, as its dialect counts it.
     pub hash: String,
+    /// SHA-256 of the content that a person read, where that is not `hash`: it is kept under this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
     /// When.
     pub at: Timestamp,
 }
@@ -43,8 +46,16 @@ impl Ledger {
                 self.entries.remove(&key(dialect, path));
             }
             Answer::Approve | Answer::Decline => {
-                self.entries.insert(key(dialect, path), Entry { answer, hash: hash.to_owned(), at });
+                self.entries
+                    .insert(key(dialect, path), Entry { answer, hash: hash.to_owned(), content: None, at });
             }
+        }
+    }
+
+    /// Notes under which name the content is kept that was answered about last.
+    pub fn note_content(&mut self, dialect: Name, path: &str, content: String) {
+        if let Some(entry) = self.entries.get_mut(&key(dialect, path)) {
+            entry.content = (content != entry.hash).then_some(content);
         }
     }
 

@@ -85,7 +85,9 @@ impl Scope {
     /// Whether whoever writes the workspace could have planted `path` there. A home directory used as a workspace
     /// holds the user's own files and does not count.
     pub fn is_planted(&self, path: &Utf8Path) -> bool {
-        is_inside(path, &self.workspace) && !is_inside(&self.homes.home, &self.workspace)
+        [&self.workspace, &self.real_workspace]
+            .into_iter()
+            .any(|workspace| is_inside(path, workspace) && !is_inside(&self.homes.home, workspace))
     }
 
     /// A variable of the inherited environment.

@@ -18,8 +18,14 @@ use crate::outcome::Decision;
 /// Version of the form of a line.
 pub const VERSION: u32 = 1;
 
+/// The key of what is only added to: see [`Fact::Kept`].
+pub const FIRST: &str = "first";
+
 /// Most keys of told notices that are remembered; beyond that the first are told again.
 const MOST_TOLD: usize = 2_000;
+
+/// Most blocked calls that are remembered: a host reports the end of one soon or never.
+const MOST_BLOCKED: usize = 500;
 
 /// Most calls that are held open; the oldest goes first.
 const MOST_OPEN: usize = 32;
@@ -35,6 +41,8 @@ pub enum Fact {
     },
     /// A person's prompt: a new turn.
     Prompted,
+    /// The session ended. If it goes on under its name, that is a new start.
+    Ended,
     /// A stop was denied: the turn goes on.
     Continued {
         /// The counters that go up by one.
@@ -52,7 +60,13 @@ pub enum Fact {
         /// [`crate::dialect::Notice::key`].
         key: String,
     },
-    /// A dialect holds something fast.
+    /// A gate blocked a tool call.
+    Blocked {
+        /// The host's name for the call.
+        call: String,
+    },
+    /// A dialect holds something fast. Of an object, what stands under [`FIRST`] is added to what is held there
+    /// already, and never replaces it: two events at once that each hold something then lose nothing.
     Kept {
         /// Whose.
         dialect: Name,
@@ -133,6 +147,8 @@ pub struct Facts {
     pub continued_with: Option<String>,
     /// What a person was told already.
     pub told: BTreeSet<String>,
+    /// Tool calls that a gate blocked, by the host's names.
+    pub blocked: BTreeSet<String>,
     /// What dialects hold fast.
     pub kept: BTreeMap<Name, Value>,
     /// Calls whose end will never be reported.
@@ -154,6 +170,12 @@ impl Facts {
                 self.continued_with = None;
                 self.halted = None;
             }
+            Fact::Ended => {
+                self.prompts = 0;
+                self.continued.clear();
+                self.continued_with = None;
+                self.kept.clear();
+            }
             Fact::Continued { counters, with } => {
                 for counter in counters {
                     *self.continued.entry(counter).or_default() += 1;
@@ -169,12 +191,16 @@ impl Facts {
                 }
                 self.told.insert(key);
             }
+            Fact::Blocked { call } => {
+                if self.blocked.len() >= MOST_BLOCKED {
+                    self.blocked.clear();
+                }
+                self.blocked.insert(call);
+            }
             Fact::Kept { dialect, value: Value::Null } => {
                 self.kept.remove(&dialect);
             }
-            Fact::Kept { dialect, value } => {
-                self.kept.insert(dialect, value);
-            }
+            Fact::Kept { dialect, value } => self.keep(dialect, value),
             Fact::Opened { call } => {
                 if self.open.len() >= MOST_OPEN {
                     self.open.remove(0);
@@ -185,6 +211,14 @@ impl Facts {
             Fact::Halted { reason, next_turn } => self.halted = Some(Halted { reason, next_turn }),
             Fact::Sum(facts) => *self = *facts,
         }
+    }
+
+    fn keep(&mut self, dialect: Name, mut value: Value) {
+        let held = self.kept.remove(&dialect).and_then(|mut held| held.get_mut(FIRST).map(Value::take));
+        if let (Some(Value::Object(held)), Some(Value::Object(new))) = (held, value.get_mut(FIRST)) {
+            new.extend(held);
+        }
+        self.kept.insert(dialect, value);
     }
 
     /// Reads the lines of a session. A torn last line, as a kill leaves it, is left out; so is a line that cannot
@@ -206,6 +240,12 @@ impl Facts {
     /// Whether a prompt is the text with which Becket itself made the agent go on.
     pub fn is_own_prompt(&self, prompt: &str) -> bool {
         self.continued_with.as_deref() == Some(crate::hash::of(prompt.trim().as_bytes()).as_str())
+    }
+
+    /// Whether a gate blocked the call that the event tells of.
+    pub fn is_blocked(&self, event: &Event) -> bool {
+        let call = event.tool.as_ref().and_then(|tool| tool.call_id.as_ref());
+        call.is_some_and(|call| self.blocked.contains(call))
     }
 
     fn count(&self, counter: &str) -> u32 {
@@ -279,6 +319,16 @@ pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u3
         new.extend(kept.map(|value| Fact::Kept { dialect: voice.dialect, value }));
     }
     tell_once(voices, facts, &mut new);
+    if event.name == EventName::SessionEnd && (facts.prompts > 0 || !facts.kept.is_empty()) {
+        new.push(Fact::Ended);
+    }
+    if matches!(event.name, EventName::PreToolUse | EventName::PermissionRequest)
+        && voices.iter().any(|voice| voice.said.decision >= Decision::Deny)
+        && let Some(call) = event.tool.as_ref().and_then(|tool| tool.call_id.clone())
+        && !facts.blocked.contains(&call)
+    {
+        new.push(Fact::Blocked { call });
+    }
     if event.name.is_stop() {
         bound_stop(event, voices, facts, stop_limit, &mut new);
     }
@@ -483,6 +533,19 @@ mod tests {
         let mut second = [voice];
         settle(&event, &mut second, &facts, 8);
         assert_eq!((first[0].said.messages.len(), second[0].said.messages.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_held_first_stays_and_is_added_to() {
+        let kept = |value: Value| Fact::Kept { dialect: Name::Celeste, value };
+        let mut facts = Facts::default();
+        facts.add(kept(serde_json::json!({"first": {"a": 1, "b": 1}})));
+        facts.add(kept(serde_json::json!({"first": {"b": 2, "c": 2}})));
+        assert_eq!(facts.kept[&Name::Celeste], serde_json::json!({"first": {"a": 1, "b": 1, "c": 2}}));
+        facts.add(kept(serde_json::json!({"n": 1})));
+        assert_eq!(facts.kept[&Name::Celeste], serde_json::json!({"n": 1}));
+        facts.add(kept(Value::Null));
+        assert!(facts.kept.is_empty());
     }
 
     #[test]

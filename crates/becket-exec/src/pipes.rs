@@ -57,7 +57,8 @@ impl Dir {
                     let instead = (dir != wanted).then(|| path.to_path_buf());
                     return Ok(Self { fd, instead });
                 }
-                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                // Nothing can be there.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::LOOP) => {}
                 Err(errno) => return Err(error(errno)),
             }
         }

@@ -15,7 +15,7 @@ use crate::plan::Plan;
 pub(crate) const VERIFIED: Verified = Verified {
     version: "0.171.0",
     date: "2026-11-30",
-    how: "what the real program sends, and its source of August for what it takes",
+    how: "driven: a denial, a rewrite, contexts, a stop that goes on, its trust; its source of August for the rest",
 };
 
 /// Its replies refuse unknown keys as a whole and then let the action go on, so no key is said that is not in this

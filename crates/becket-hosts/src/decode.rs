@@ -99,11 +99,10 @@ pub fn decode(host: Host, bytes: &[u8], beside: Beside<'_>) -> Result<Heard, Dec
         return Err(error);
     }
     let read = match host {
-        Host::Opencode => opencode_fields(fields).map_err(|why| renamed(host, beside.event, &why))?,
-        Host::Gemini => match native(host, &fields, beside.event)? {
-            Some(event) => Some(gemini_fields(event, fields)),
-            None => None,
-        },
+        Host::Opencode => opencode::read(&fields)
+            .map_err(|why| renamed(host, beside.event, &why))?
+            .map(|(event, fields)| Fields { event, fields }),
+        Host::Gemini => native(host, &fields, beside.event)?.map(|event| gemini_fields(event, fields)),
         Host::Claude | Host::Codex => {
             let event = native(host, &fields, beside.event)?;
             event.map(|event| Fields { event, fields })
@@ -166,10 +165,6 @@ fn gemini_fields(event: EventName, mut fields: Object) -> Fields {
     Fields { event, fields }
 }
 
-fn opencode_fields(sent: Object) -> Result<Option<Fields>, String> {
-    opencode::read(&sent).map(|read| read.map(|(event, fields)| Fields { event, fields }))
-}
-
 /// What all hosts have in common from here on.
 fn judge(host: Host, read: Fields, project: Option<&str>) -> Result<Decoded, DecodeError> {
     let Fields { event: name, mut fields } = read;
@@ -192,7 +187,7 @@ fn judge(host: Host, read: Fields, project: Option<&str>) -> Result<Decoded, Dec
     let event = Event::from_fields(fields, Some(name))
         .map_err(|error| renamed(host, Some(name), &error.to_string()))?;
     if name.is_gate()
-        && let Some(what) = event.tool.as_ref().and_then(lacks_argument)
+        && let Some(what) = event.tool.as_ref().and_then(|call| lacks_argument(host, call))
     {
         return Err(renamed(host, Some(name), what));
     }
@@ -234,8 +229,18 @@ fn lacks(event: EventName, fields: &Object) -> Option<&'static str> {
     }
 }
 
-/// An argument without which a known tool cannot be judged.
-fn lacks_argument(call: &ToolCall) -> Option<&'static str> {
+/// An argument without which one of the host's own tools cannot be judged. Tools that others add may be called the same
+/// as another host's, and take what they like.
+fn lacks_argument(host: Host, call: &ToolCall) -> Option<&'static str> {
+    let own: &[&str] = match host {
+        Host::Claude => &["Bash", "Read", "Write", "Edit", "MultiEdit"],
+        Host::Codex => &["Bash", "apply_patch"],
+        Host::Gemini => &["run_shell_command", "read_file", "write_file", "replace"],
+        Host::Opencode => &["bash", "shell", "read", "write", "edit", "multiedit", "patch", "apply_patch"],
+    };
+    if !own.contains(&call.name.as_str()) {
+        return None;
+    }
     let view = View::of(call, Name::Celeste);
     let has = |key: &str| view.tool_input.as_ref().is_some_and(|input| input.contains_key(key));
     match call.kind {
@@ -301,13 +306,15 @@ fn sender(host: Host, fields: &Object) -> Option<(&'static str, Option<Host>)> {
     let is_gemini =
         matches!(event, "BeforeTool" | "AfterTool" | "BeforeAgent" | "AfterAgent" | "PreCompress")
             || gemini::WITHOUT_COUNTERPART.contains(&event);
-    let is_codex = has(&"turn_id") && is_of(Host::Codex);
-    let is_claude = (has(&"prompt_id") || has(&"effort")) && is_of(Host::Claude);
+    // One that has the marks of both is a newer version of whichever it is: the line is believed.
+    let (like_codex, like_claude) = (has(&"turn_id"), has(&"prompt_id") || has(&"effort"));
+    let is_codex = like_codex && !like_claude && is_of(Host::Codex);
+    let is_claude = like_claude && !like_codex && is_of(Host::Claude);
     let sender = match host {
         Host::Gemini if is_gemini => return None,
         Host::Claude | Host::Codex | Host::Opencode if is_gemini => Host::Gemini,
         Host::Claude | Host::Gemini | Host::Opencode if is_codex => Host::Codex,
-        Host::Codex | Host::Gemini | Host::Opencode if is_claude && !is_codex => Host::Claude,
+        Host::Codex | Host::Gemini | Host::Opencode if is_claude => Host::Claude,
         // Names that only the family of Claude Code has; which of them cannot be told.
         Host::Gemini if !is_of(Host::Gemini) && is_of(Host::Claude) => return Some(("another agent", None)),
         _ => return None,

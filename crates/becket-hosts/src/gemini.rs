@@ -13,7 +13,7 @@ use crate::plan::Plan;
 pub(crate) const VERIFIED: Verified = Verified {
     version: "0.61.0",
     date: "2026-11-30",
-    how: "what the real program sends, and its published reference for what it takes",
+    how: "driven: a denial, a rewrite, contexts, a stop that goes on; its published reference for the rest",
 };
 
 pub(crate) const ROWS: &[Row] = &[

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 pub(crate) const VERIFIED: Verified = Verified {
     version: "1.18.33",
     date: "2026-11-30",
-    how: "what the real program hands to a plugin; the plugin interface of 2.0 by its documents only",
+    how: "driven: a denial, a rewrite, contexts, a stop that goes on in its server; the plugin interface of 2.0 by its documents only",
 };
 
 pub(crate) const ROWS: &[Row] = &[

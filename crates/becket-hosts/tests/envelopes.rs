@@ -1,5 +1,7 @@
 //! What real agents sent, decoded.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use becket_core::event::{Event, EventName};
 use becket_core::tool::Kind;
 use becket_hosts::Host;
@@ -171,6 +173,9 @@ fn odd_but_honest_payloads_are_read() {
 fn tools_of_servers_are_told_by_geminis_names() {
     let line = r#"{"hook_event_name":"BeforeTool","tool_name":"mcp_memory_create","tool_input":{}}"#;
     assert_eq!(event(Host::Gemini, line).event.tool.unwrap().kind, Kind::Mcp);
+    // A tool that somebody adds may have the name of another agent's, and arguments of its own.
+    let line = r#"{"hook_event_name":"PreToolUse","tool_name":"execute","tool_input":{"sql":"x"}}"#;
+    assert_eq!(event(Host::Codex, line).event.tool.unwrap().name, "execute");
     // What a sender says of its own tool counts for nothing.
     let line = r#"{"hook_event_name":"PreToolUse","tool_kind":"other","tool_name":"Bash","tool_input":{"command":"x"}}"#;
     assert_eq!(event(Host::Codex, line).event.tool.unwrap().kind, Kind::Shell);
@@ -234,6 +239,14 @@ fn renamed_fields_are_said_and_denied() {
     // A stop that cannot be judged is no reason to go on.
     let (exit, said) = refusal(Host::Codex, Some(EventName::Stop), "nonsense");
     assert!(exit == 0 && !said.contains("block") && said.contains("systemMessage"), "{said}");
+}
+
+#[test]
+fn a_newer_version_with_the_marks_of_two_is_believed_to_be_the_lines_own() {
+    let line = r#"{"hook_event_name":"PreToolUse","turn_id":"t","prompt_id":"p","tool_name":"Bash","tool_input":{"command":"x"}}"#;
+    for host in [Host::Claude, Host::Codex] {
+        assert_eq!(event(host, line).event.name, EventName::PreToolUse);
+    }
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! Plugging in and out: what stands in an agent's file stays, byte for byte.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use becket_hosts::Host;
-use becket_hosts::install::{InstallError, Line, installed, is_installed_line, plugged, unplugged};
+use becket_hosts::install::{
+    InstallError, Line, installed, is_installed_line, plugged, switched_off, unplugged,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -108,6 +112,23 @@ fn what_cannot_be_read_safely_is_left_alone_with_the_reason() {
 }
 
 #[test]
+fn what_keeps_the_agent_from_reading_them_is_noticed() {
+    for (host, text, why) in [
+        (Host::Codex, "{\"hooks\": {}, }", Some("plain JSON")),
+        (Host::Codex, "{\"hooks\": {}, \"model\": 1}", Some("\"model\"")),
+        (Host::Codex, "{\"hooks\": {}, \"description\": \"x\"}", None),
+        (Host::Claude, "{\"disableAllHooks\": true, /* c */ }", Some("disableAllHooks")),
+        (Host::Gemini, "{\"hooksConfig\": {\"enabled\": false}}", Some("enabled")),
+        (Host::Gemini, "{\"hooksConfig\": {\"disabled\": [\"becket\"]}}", Some("disabled")),
+        (Host::Gemini, "{\"hooksConfig\": {\"enabled\": true}}", None),
+    ] {
+        let said = switched_off(host, text.as_bytes());
+        assert_eq!(said.is_some(), why.is_some(), "{text}");
+        assert!(said.unwrap_or_default().contains(why.unwrap_or_default()), "{text}");
+    }
+}
+
+#[test]
 fn a_line_is_told_from_others() {
     for line in
         ["/usr/bin/becket hook codex --home /home/dev --deadline 1", "'/a b/becket' hook codex --home /h"]
@@ -158,7 +179,7 @@ fn container(
     open: char,
     close: char,
     items: Vec<(String, String, String)>,
-    empty: String,
+    empty: &str,
     trailing: bool,
 ) -> String {
     if items.is_empty() {
@@ -174,7 +195,7 @@ fn container(
             text.push(',');
         }
     }
-    text.push_str(&empty);
+    text.push_str(empty);
     text.push(close);
     text
 }
@@ -190,14 +211,14 @@ fn value() -> impl Strategy<Value = String> {
         let items = prop::collection::vec((gap(), inner, gap()), 0..4);
         (items, gap(), any::<bool>(), any::<bool>()).prop_map(|(items, empty, trailing, is_list)| {
             if is_list {
-                return container('[', ']', items, empty, trailing);
+                return container('[', ']', items, &empty, trailing);
             }
             let items = items
                 .into_iter()
                 .enumerate()
                 .map(|(at, (before, item, after))| (before, format!("\"k{at}\": {item}"), after))
                 .collect();
-            container('{', '}', items, empty, trailing)
+            container('{', '}', items, &empty, trailing)
         })
     })
 }
@@ -211,7 +232,7 @@ fn hooks() -> impl Strategy<Value = String> {
         value()
     ];
     let list = (prop::collection::vec((gap(), group, gap()), 0..3), gap(), any::<bool>())
-        .prop_map(|(items, empty, trailing)| container('[', ']', items, empty, trailing));
+        .prop_map(|(items, empty, trailing)| container('[', ']', items, &empty, trailing));
     let names = Just(vec!["PreToolUse", "Stop", "BeforeTool", "SessionEnd", "Unknown"]).prop_shuffle();
     (prop::collection::vec((gap(), list, gap(), gap()), 0..5), names, gap(), any::<bool>()).prop_map(
         |(lists, names, empty, trailing)| {
@@ -222,7 +243,7 @@ fn hooks() -> impl Strategy<Value = String> {
                     (before, format!("\"{name}\"{colon}:{list}"), after)
                 })
                 .collect();
-            container('{', '}', items, empty, trailing)
+            container('{', '}', items, &empty, trailing)
         },
     )
 }
@@ -242,7 +263,7 @@ fn settings() -> impl Strategy<Value = String> {
                 items.insert(at, (before, format!("\"hooks\": {hooks}"), after));
             }
             let bom = if bom { "\u{feff}" } else { "" };
-            format!("{bom}{before}{}{after}", container('{', '}', items, empty, trailing))
+            format!("{bom}{before}{}{after}", container('{', '}', items, &empty, trailing))
         },
     )
 }

@@ -1,5 +1,7 @@
 //! Outcomes in each agent's words, whole; and that these are never looser than what the hooks meant.
 
+#![expect(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value, reason = "tests")]
+
 use becket_core::event::{Event, EventName};
 use becket_core::json::Object;
 use becket_core::outcome::{Decision, Outcome, ToolResult};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use becket_core::dialect::{Answer, Dialect, Known, Name, Question, Source, Store, StoreChange};
+use becket_core::dialect::{Answer, Dialect, Known, Name, Question, Source, Standing, Store, StoreChange};
+use becket_core::hash;
 use becket_core::journal::{self, Record};
 use becket_core::place::{Found, Place};
 use becket_core::scope::{Mode, Scope};
@@ -60,8 +61,10 @@ pub enum AnswerError {
 /// An answer that was taken.
 #[derive(Debug)]
 pub struct Answered {
-    /// The source as it stands now.
+    /// The source that was answered about.
     pub source: Source,
+    /// How it stands now; `None` where nothing is left of it.
+    pub standing: Option<Standing>,
 }
 
 impl Loaded {
@@ -73,7 +76,7 @@ impl Loaded {
     /// The content of a source that was approved last, if it is known.
     pub fn approved_content(&self, source: &Source) -> Option<Vec<u8>> {
         let entry = self.ledger.entry(source.dialect, &source.path)?;
-        self.home.as_ref()?.content(&entry.hash)
+        self.home.as_ref()?.content(entry.content.as_ref().unwrap_or(&entry.hash))
     }
 }
 
@@ -137,6 +140,9 @@ impl Engine {
             home.keep_content(&source.content)?;
         }
         ledger.record(source.dialect, &source.path, answer, &hash, home::now());
+        if answer == Answer::Approve {
+            ledger.note_content(source.dialect, &source.path, hash::of(&source.content));
+        }
         let store = OpenStore::open(dialect, &loaded.scope, &source)?;
         let question = Question {
             scope: &loaded.scope,
@@ -161,8 +167,8 @@ impl Engine {
         };
         drop(home.journal(&[Record { v: journal::VERSION, at: home::now(), what }]));
         let after = self.load(workspace);
-        let source = after.source(&source.path).cloned().unwrap_or(source);
-        Ok(Answered { source })
+        let standing = after.source(&source.path).map(|source| source.standing);
+        Ok(Answered { source, standing })
     }
 
     /// Records whether a whole project is trusted, where its dialect asks for that: ShadowCode. It is kept in Becket's
@@ -178,7 +184,8 @@ impl Engine {
         let home = Home::open(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let mut ledger = home.ledger()?;
-        ledger.record(Name::Shadowcode, scope.workspace.as_str(), answer, "", home::now());
+        // By its real path: trust given or taken back under one name counts under every other.
+        ledger.record(Name::Shadowcode, scope.real_workspace.as_str(), answer, "", home::now());
         home.write_ledger(&ledger)?;
         let path = scope.workspace.to_string();
         let what = journal::What::Answered { dialect: Name::Shadowcode, path, answer, hash: None };

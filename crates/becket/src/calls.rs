@@ -52,8 +52,12 @@ pub(crate) struct Record {
     input: String,
 }
 
+/// Version of the form of a record.
+const VERSION: u32 = 1;
+
 #[derive(Serialize, Deserialize)]
 struct Verdict {
+    v: u32,
     input: String,
     outcome: Outcome,
 }
@@ -61,7 +65,8 @@ struct Verdict {
 impl Record {
     /// Leaves the verdict for whoever comes second.
     pub(crate) fn keep(mut self, outcome: &Outcome) {
-        let verdict = Verdict { input: std::mem::take(&mut self.input), outcome: outcome.clone() };
+        let verdict =
+            Verdict { v: VERSION, input: std::mem::take(&mut self.input), outcome: outcome.clone() };
         let bytes = serde_json::to_vec(&verdict).unwrap_or_default();
         // Without it the second line judges for itself.
         drop(self.file.write_all(&bytes));
@@ -149,8 +154,9 @@ fn verdict(file: &mut File) -> Option<Verdict> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     file.read_to_end(&mut bytes).ok()?;
-    // A torn one was left by a kill: it is as good as none.
-    serde_json::from_slice(&bytes).ok()
+    // A torn one was left by a kill, and one of another version cannot be read: both are as good as none. They are of
+    // this minute, and nothing is lost with them.
+    serde_json::from_slice(&bytes).ok().filter(|verdict: &Verdict| verdict.v == VERSION)
 }
 
 fn forget_old(folder: &Utf8PathBuf) {

@@ -20,7 +20,7 @@ use crate::caller::{self, Caller};
 use crate::calls::{self, Turn};
 use crate::home::{self, Home};
 use crate::nested;
-use crate::read;
+use crate::read::{self, Reader};
 use crate::runs::Runs;
 use crate::session::{Memory, Session};
 use crate::settings::{self, SettingsError};
@@ -182,11 +182,12 @@ impl Engine {
             let path = scope.homes.becket.to_string();
             problems.push(Problem { path, line: None, column: None, message: message.clone() });
         }
+        let mut reader = Reader::default();
         let rules = self
             .dialects
             .iter()
             .map(|dialect| {
-                let found: Vec<_> = dialect.places(&scope).iter().map(read::read).collect();
+                let found: Vec<_> = dialect.places(&scope).iter().map(|place| reader.read(place)).collect();
                 let kept = facts.kept.get(&dialect.name());
                 dialect.load(&scope, &found, &Known { ledger: &ledger, kept })
             })
@@ -210,6 +211,8 @@ impl Engine {
         }
         let session = Session::of(self, request, caller.start);
         if let Some(outcome) = caller::held(&session, event) {
+            let scope = self.scope(session.workspace.clone(), Mode::Build);
+            self.record(event, &self.load_with(scope, &session.facts), &outcome, Vec::new());
             return outcome;
         }
         let ended = self.close_calls(&session, request, caller);

@@ -64,6 +64,9 @@ impl Home {
             files::create_directory(path)?;
         }
         let stat = rustix::fs::stat(path.as_std_path()).map_err(|errno| FileError::new(path, errno))?;
+        if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::Directory {
+            return Err(FileError::new(path, "it is not a directory"));
+        }
         if let Some(why) = read::distrust(&stat) {
             return Err(FileError::new(path, format!("{why}, so nothing in it is believed")));
         }
@@ -205,10 +208,14 @@ impl Home {
         }
         let path = self.path.join("journal.jsonl");
         let mut file = files::open_appended(&path)?;
-        let size = file.metadata().map_err(|error| FileError::new(&path, error))?.len();
+        let size_of = |file: &fs::File| {
+            file.metadata().map(|data| data.len()).map_err(|error| FileError::new(&path, error))
+        };
+        let mut size = size_of(&file)?;
         if size > JOURNAL_LIMIT {
             self.put_journal_aside(&path)?;
             file = files::open_appended(&path)?;
+            size = size_of(&file)?;
         }
         let mut lines: String = records.iter().map(Record::line).collect();
         if size > 0 && !ends_a_line(&mut file, size) {

@@ -17,59 +17,130 @@ const TRIES: usize = 3;
 /// Most names of a folder that are looked at.
 const MOST_NAMES: usize = 100_000;
 
-/// What is at a place.
+/// What is at a place. A relative path is refused: it would be read from wherever the process stands, which may
+/// be somebody else's checkout.
 pub(crate) fn read(place: &Place) -> Found {
-    match place.what {
-        What::File => settle(file(place, &place.path)),
-        What::Folder { endings, most } => settle(folder(place, endings, most)),
+    Reader::default().read(place)
+}
+
+/// Reads several places; a directory that confines more than one of them is opened once.
+#[derive(Default)]
+pub(crate) struct Reader {
+    roots: Vec<(Utf8PathBuf, Result<OwnedFd, Errno>)>,
+}
+
+impl Reader {
+    /// As [`read`].
+    pub(crate) fn read(&mut self, place: &Place) -> Found {
+        if !place.path.is_absolute() {
+            let why = "it is not an absolute path; set HOME to one".to_owned();
+            return Found::Refused(Refusal::Io(why));
+        }
+        match place.what {
+            What::File => settle(self.file(place, &place.path)),
+            What::Folder { endings, most } => settle(self.folder(place, endings, most)),
+        }
+    }
+
+    fn root(&mut self, path: &Utf8Path) -> Result<&OwnedFd, Errno> {
+        let known = self.roots.iter().position(|(known, _)| known == path);
+        let at = known.unwrap_or_else(|| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            self.roots.push((path.to_owned(), open(path.as_std_path(), flags, Mode::empty())));
+            self.roots.len() - 1
+        });
+        self.roots[at].1.as_ref().map_err(|errno| *errno)
+    }
+
+    /// `None` where nothing is there.
+    fn opened(&mut self, place: &Place, path: &Utf8Path, flags: OFlags) -> Result<Option<OwnedFd>, Refusal> {
+        // Without NONBLOCK opening a FIFO would wait for a writer.
+        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = match &place.links {
+            Links::Follow => open(path.as_std_path(), flags, Mode::empty()),
+            Links::Refuse { below } => self.confined(below, path, flags, ResolveFlags::NO_SYMLINKS),
+            Links::Beneath { root } => self.confined(root, path, flags, ResolveFlags::empty()),
+        };
+        match (opened, &place.links) {
+            (Ok(fd), _) => Ok(Some(fd)),
+            (Err(Errno::NOENT), _) | (Err(Errno::NOTDIR), Links::Follow | Links::Beneath { .. }) => Ok(None),
+            // Something that is no directory stands where one must be: a link's stand-in, or a link itself.
+            (Err(Errno::LOOP | Errno::NOTDIR), Links::Refuse { .. }) => Err(Refusal::Link),
+            (Err(Errno::XDEV), _) => Err(Refusal::Escapes),
+            (Err(Errno::NXIO), _) => Err(Refusal::NotRegular),
+            (Err(errno), _) => Err(Refusal::Io(errno.to_string())),
+        }
+    }
+
+    fn confined(
+        &mut self,
+        root: &Utf8Path,
+        path: &Utf8Path,
+        flags: OFlags,
+        links: ResolveFlags,
+    ) -> Result<OwnedFd, Errno> {
+        let inside = path.strip_prefix(root).map_err(|_| Errno::XDEV)?;
+        let root = self.root(root)?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
+        // The kernel gives EAGAIN when the tree moved under a lookup that must not leave it.
+        loop {
+            match openat2(root, inside.as_std_path(), flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn file(&mut self, place: &Place, path: &Utf8Path) -> Result<Found, Refusal> {
+        for _ in 0..TRIES {
+            let Some(fd) = self.opened(place, path, OFlags::RDONLY)? else { return Ok(Found::Missing) };
+            if let Some(file) = read_once(fd, place.limit)? {
+                return Ok(Found::File(file));
+            }
+        }
+        Err(Refusal::Changing)
+    }
+
+    fn folder(&mut self, place: &Place, endings: &[&str], most: usize) -> Result<Found, Refusal> {
+        let Some(fd) = self.opened(place, &place.path, OFlags::RDONLY | OFlags::DIRECTORY)? else {
+            return Ok(Found::Missing);
+        };
+        let mut names = Vec::new();
+        let mut more = false;
+        for entry in Dir::new(fd).map_err(|errno| Refusal::Io(errno.to_string()))? {
+            let entry = entry.map_err(|errno| Refusal::Io(errno.to_string()))?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            if names.len() == MOST_NAMES {
+                more = true;
+                break;
+            }
+            names.push(name.to_vec());
+        }
+        names.sort();
+        let mut taken = (0, 0);
+        let mut entries = Vec::new();
+        for name in names {
+            let utf8 = String::from_utf8(name);
+            let wanted = utf8.as_ref().is_ok_and(|name| endings.iter().any(|ending| name.ends_with(ending)));
+            let count = if wanted { &mut taken.0 } else { &mut taken.1 };
+            if *count == most {
+                more |= wanted;
+                continue;
+            }
+            *count += 1;
+            let name = utf8.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+            let found = wanted.then(|| settle(self.file(place, &place.path.join(&name))));
+            entries.push(Entry { name, found });
+        }
+        Ok(Found::Folder { entries, more })
     }
 }
 
 fn settle(result: Result<Found, Refusal>) -> Found {
     result.unwrap_or_else(Found::Refused)
-}
-
-/// `None` where nothing is there.
-fn opened(place: &Place, path: &Utf8Path, flags: OFlags) -> Result<Option<OwnedFd>, Refusal> {
-    // Without NONBLOCK opening a FIFO would wait for a writer.
-    let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = match &place.links {
-        Links::Follow => open(path.as_std_path(), flags, Mode::empty()),
-        Links::Refuse { below } => confined(below, path, flags, ResolveFlags::NO_SYMLINKS),
-        Links::Beneath { root } => confined(root, path, flags, ResolveFlags::empty()),
-    };
-    match (opened, &place.links) {
-        (Ok(fd), _) => Ok(Some(fd)),
-        (Err(Errno::NOENT), _) | (Err(Errno::NOTDIR), Links::Follow | Links::Beneath { .. }) => Ok(None),
-        // Something that is no directory stands where one must be: a link's stand-in, or a link itself.
-        (Err(Errno::LOOP | Errno::NOTDIR), Links::Refuse { .. }) => Err(Refusal::Link),
-        (Err(Errno::XDEV), _) => Err(Refusal::Escapes),
-        (Err(Errno::NXIO), _) => Err(Refusal::NotRegular),
-        (Err(errno), _) => Err(Refusal::Io(errno.to_string())),
-    }
-}
-
-fn confined(root: &Utf8Path, path: &Utf8Path, flags: OFlags, links: ResolveFlags) -> Result<OwnedFd, Errno> {
-    let inside = path.strip_prefix(root).map_err(|_| Errno::XDEV)?;
-    let root = open(root.as_std_path(), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
-    // The kernel gives EAGAIN when the tree moved under a lookup that must not leave it.
-    loop {
-        match openat2(&root, inside.as_std_path(), flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            result => return result,
-        }
-    }
-}
-
-fn file(place: &Place, path: &Utf8Path) -> Result<Found, Refusal> {
-    for _ in 0..TRIES {
-        let Some(fd) = opened(place, path, OFlags::RDONLY)? else { return Ok(Found::Missing) };
-        if let Some(file) = read_once(fd, place.limit)? {
-            return Ok(Found::File(file));
-        }
-    }
-    Err(Refusal::Changing)
 }
 
 /// The file's bytes; `None` if it changed meanwhile.
@@ -115,46 +186,15 @@ pub(crate) fn distrust(stat: &Stat) -> Option<String> {
     (stat.st_mode & 0o022 != 0).then(|| "others may write it".to_owned())
 }
 
-fn folder(place: &Place, endings: &[&str], most: usize) -> Result<Found, Refusal> {
-    let Some(fd) = opened(place, &place.path, OFlags::RDONLY | OFlags::DIRECTORY)? else {
-        return Ok(Found::Missing);
-    };
-    let mut names = Vec::new();
-    let mut more = false;
-    for entry in Dir::new(fd).map_err(|errno| Refusal::Io(errno.to_string()))? {
-        let entry = entry.map_err(|errno| Refusal::Io(errno.to_string()))?;
-        let name = entry.file_name().to_bytes();
-        if name == b"." || name == b".." {
-            continue;
-        }
-        if names.len() == MOST_NAMES {
-            more = true;
-            break;
-        }
-        names.push(name.to_vec());
-    }
-    names.sort();
-    let mut taken = (0, 0);
-    let mut entries = Vec::new();
-    for name in names {
-        let utf8 = String::from_utf8(name);
-        let wanted = utf8.as_ref().is_ok_and(|name| endings.iter().any(|ending| name.ends_with(ending)));
-        let count = if wanted { &mut taken.0 } else { &mut taken.1 };
-        if *count == most {
-            more |= wanted;
-            continue;
-        }
-        *count += 1;
-        let name = utf8.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        let found = wanted.then(|| settle(file(place, &place.path.join(&name))));
-        entries.push(Entry { name, found });
-    }
-    Ok(Found::Folder { entries, more })
-}
-
-/// Whether anything is at a path, links followed.
+/// Whether anything is at an absolute path, links followed.
 pub(crate) fn exists(path: &Utf8Path) -> bool {
-    rustix::fs::accessat(CWD, path.as_std_path(), rustix::fs::Access::EXISTS, rustix::fs::AtFlags::empty())
+    path.is_absolute()
+        && rustix::fs::accessat(
+            CWD,
+            path.as_std_path(),
+            rustix::fs::Access::EXISTS,
+            rustix::fs::AtFlags::empty(),
+        )
         .is_ok()
 }
 

@@ -6,7 +6,7 @@ use becket_core::dialect::{Batch, Captured, Command, End, Finished, Job, Keep, R
 use becket_core::hash;
 use becket_core::place::Found;
 use becket_core::text;
-use becket_exec::{Cancel, Custody, Overflow, Stream};
+use becket_exec::{Cancel, Custody, Overflow, StartError, Stream};
 
 use crate::read;
 
@@ -26,12 +26,12 @@ pub(crate) struct Bounds<'a> {
 pub(crate) fn run(custody: &mut Custody, batch: Batch, bounds: &Bounds<'_>) -> Vec<Finished> {
     let within = batch.within.map(|within| bounds.began + within);
     let deadline = [within, bounds.deadline].into_iter().flatten().min();
-    let checks: Vec<Option<String>> = batch.jobs.iter().map(|job| replaced(job.recheck.as_ref())).collect();
+    let checks: Vec<Option<End>> = batch.jobs.iter().map(refused).collect();
     let jobs: Vec<becket_exec::Job> = batch
         .jobs
         .iter()
         .zip(&checks)
-        .filter(|(_, replaced)| replaced.is_none())
+        .filter(|(_, refused)| refused.is_none())
         .map(|(job, _)| started(&job.command, bounds))
         .collect();
     let how = becket_exec::Batch { at_once: batch.at_once, deadline, cancel: bounds.cancel };
@@ -40,14 +40,20 @@ pub(crate) fn run(custody: &mut Custody, batch: Batch, bounds: &Bounds<'_>) -> V
         .jobs
         .into_iter()
         .zip(checks)
-        .map(|(job, replaced)| match replaced {
-            Some(why) => unstarted(job, End::Replaced(why)),
+        .map(|(job, refused)| match refused {
+            Some(end) => unstarted(job, end),
             None => match ends.next() {
                 Some(ended) => finished(job, ended, bounds),
                 None => unstarted(job, End::Lost),
             },
         })
         .collect()
+}
+
+/// Why a job is not started after all.
+fn refused(job: &Job) -> Option<End> {
+    let own = job.refused.clone().map(End::Refused);
+    own.or_else(|| replaced(job.recheck.as_ref()).map(End::Replaced))
 }
 
 /// Why a job's file is no longer what was approved.
@@ -100,6 +106,7 @@ fn finished(job: Job, ended: becket_exec::Ended, bounds: &Bounds<'_>) -> Finishe
         becket_exec::End::Overflowed(Stream::Stdout) => End::Overflowed("stdout"),
         becket_exec::End::Overflowed(Stream::Stderr) => End::Overflowed("stderr"),
         becket_exec::End::Cancelled => End::Cancelled,
+        becket_exec::End::NotStarted(why) if is_for_want_of_room(&why) => End::NoRoom(why.to_string()),
         becket_exec::End::NotStarted(why) => End::NotStarted(why.to_string()),
         becket_exec::End::NoTime => End::NoTime,
         _ => End::Lost,
@@ -116,6 +123,16 @@ fn finished(job: Job, ended: becket_exec::Ended, bounds: &Bounds<'_>) -> Finishe
         moved_to: ended.dir.map(|directory| directory.to_string_lossy().into_owned()),
         pid: ended.pid,
     }
+}
+
+fn is_for_want_of_room(why: &StartError) -> bool {
+    matches!(
+        why,
+        StartError::NoMemory
+            | StartError::TooManyProcesses
+            | StartError::TooManyFiles
+            | StartError::KeeperGone
+    )
 }
 
 fn is_out_of_time(bounds: &Bounds<'_>) -> bool {

@@ -60,7 +60,10 @@ impl<'a> Runs<'a> {
         for (finished, (at, started)) in finished.iter().zip(started) {
             let id = nested::fresh_id();
             // A start is recorded only where there was one.
-            let began = !matches!(finished.end, End::Replaced(_) | End::NotStarted(_));
+            let began = !matches!(
+                finished.end,
+                End::Replaced(_) | End::Refused(_) | End::NotStarted(_) | End::NoRoom(_)
+            );
             self.add_record(rules, at, &id, started.filter(|_| began));
             self.add_record(rules, home::now(), &id, rules.record(&finished.job, Some(finished)));
         }

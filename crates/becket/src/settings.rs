@@ -161,7 +161,10 @@ pub fn load(file: Option<&Utf8Path>, environment: &[(OsString, OsString)]) -> Re
         set.unwrap_or_else(|| home.join(below))
     };
     let config = directory("XDG_CONFIG_HOME", ".config");
-    let path = file.map_or_else(|| config.join("becket/config.toml"), Utf8Path::to_owned);
+    let path = match file {
+        Some(named) => from_here(named)?,
+        None => config.join("becket/config.toml"),
+    };
     let mut problems = Vec::new();
     let written = read_file(&path, file.is_some(), &mut problems)?;
     let effective: Vec<Effective> = TABLE
@@ -217,6 +220,13 @@ pub fn load(file: Option<&Utf8Path>, environment: &[(OsString, OsString)]) -> Re
         }
     }
     Ok(Loaded { effective, problems, journal, settings, homes })
+}
+
+/// A file that was named, relative to where the process stands.
+fn from_here(named: &Utf8Path) -> Result<Utf8PathBuf, SettingsError> {
+    let wrong = |why: String| SettingsError::File(format!("{}: {why}", text::line(named.as_str())));
+    let path = std::path::absolute(named).map_err(|error| wrong(error.to_string()))?;
+    Utf8PathBuf::from_path_buf(path).map_err(|_| wrong("the current directory is not UTF-8".to_owned()))
 }
 
 /// What the file sets: value and line by key.

@@ -39,15 +39,18 @@ fn give(
     shown: Option<&str>,
 ) -> Result {
     let answered = engine.answer(workspace, &source.path, answer, shown).map_err(CommandError::new)?;
-    let source = answered.source;
+    let (source, standing) = (answered.source, answered.standing);
     if common.json {
-        let standing = source.standing;
         output::json(
             &serde_json::json!({ "path": source.path, "standing": standing, "hash": source.hash }),
             true,
         )?;
     } else {
-        output::print(&format!("{} is now {}.\n", text::line(&source.path), source.standing.as_str()))?;
+        let path = text::line(&source.path);
+        output::print(&match standing {
+            Some(standing) => format!("{path} is now {}.\n", standing.as_str()),
+            None => format!("{path} is gone, and nothing remembers it any more.\n"),
+        })?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,10 +76,13 @@ fn ask(source: &Source, answer: Answer) -> Result<bool> {
         return Err(CommandError::new("this is not a terminal, so nobody can be asked")
             .hint(format!("read the hooks with `becket list`, then add `--hash {hash}`")));
     }
-    let mut page = String::new();
-    list::describe(&mut page, source);
     let own = dialect::ALL.iter().find(|dialect| dialect.name() == source.dialect);
     let own = own.and_then(|dialect| dialect.question(source)).filter(|_| answer == Answer::Approve);
+    let mut page = String::new();
+    if own.is_none() {
+        // A dialect's own question shows all that is to be seen.
+        list::describe(&mut page, source);
+    }
     let question = match answer {
         _ if let Some(question) = own => question,
         Answer::Approve => format!(

@@ -44,6 +44,12 @@ pub(crate) fn run(common: &Common, options: &Hook) -> Result {
     Ok(say(host, &words))
 }
 
+/// Whether a line that could not be understood stands under an event that asks for nothing.
+pub(crate) fn tells(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    let event = arguments.find(|argument| argument == "--event").and_then(|_| arguments.next());
+    event.and_then(|name| EventName::from_str(name.to_str()?).ok()).is_some_and(|event| !event.is_gate())
+}
+
 fn say(host: Host, words: &Words) -> ExitCode {
     if !words.stderr.is_empty() {
         output::note(words.stderr.trim_end());

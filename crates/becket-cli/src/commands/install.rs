@@ -73,7 +73,8 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
         match done {
             Ok((changed, page)) => {
                 if !common.json {
-                    let next = if way == Way::In { next_steps(change.host, places.is_project) } else { "" };
+                    let is_done = way == Way::In && changed && !options.dry_run;
+                    let next = if is_done { next_steps(change.host, places.is_project) } else { "" };
                     output::print(&format!("{page}{next}"))?;
                 }
                 results

@@ -14,6 +14,7 @@ mod replay;
 mod trust;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use becket::core::dialect;
@@ -22,6 +23,8 @@ use camino::Utf8PathBuf;
 
 use crate::args::{Cli, Common, Verb};
 use crate::output::CommandError;
+
+pub(crate) use hook::tells as hook_tells;
 
 /// What a verb comes to.
 pub(crate) type Result<T = ExitCode> = std::result::Result<T, CommandError>;
@@ -68,12 +71,18 @@ fn engine_in(common: &Common, environment: Vec<(OsString, OsString)>, forgetful:
     .map_err(CommandError::new)
 }
 
-/// Where the process stands; if that is gone, where it was said to stand.
+/// Where the process stands; if that is gone, where it stood.
 fn directory(environment: &[(OsString, OsString)]) -> Result<Utf8PathBuf> {
     let said = || environment.iter().find(|(name, _)| name == "PWD").map(|(_, value)| value.clone().into());
-    let directory = std::env::current_dir().ok().or_else(said);
+    let directory = std::env::current_dir().ok().or_else(deleted_directory).or_else(said);
     let directory = directory.ok_or_else(|| CommandError::new("the current directory is gone"))?;
     Utf8PathBuf::from_path_buf(directory).map_err(|path| {
         CommandError::new(format!("the path of the current directory is not UTF-8: {}", path.display()))
     })
+}
+
+/// The kernel still knows a deleted directory's path, and marks it as deleted.
+fn deleted_directory() -> Option<PathBuf> {
+    let told = std::fs::read_link("/proc/self/cwd").ok()?;
+    told.to_str()?.strip_suffix(" (deleted)").map(PathBuf::from)
 }

@@ -17,15 +17,10 @@ fn a_guard_of_each_dialect_denies_in_each_agent() {
                 let hooks = json!({"hooks": [{"event": "PreToolUse", "command": "exit 1"}]});
                 place.write("home/.celeste/hooks.json", hooks.to_string());
             }
-            _ => {
-                let hook = json!({"name": "guard", "events": ["before_command"], "command": "exit 1"});
-                let path = place.write("shop/.shadowcode/hooks/guard.json", hook.to_string());
-                assert_eq!(place.becket(&["trust", "--hash", &trust_hash(&place)]).exit, 0);
-                let listed = place.becket(&["list", "--json"]).json();
-                let hash = listed["sources"][0]["hash"].as_str().unwrap().to_owned();
-                let said = place.becket(&["approve", path.to_str().unwrap(), "--hash", &hash]);
-                assert_eq!(said.exit, 0, "{}", said.stderr);
-            }
+            _ => shadowcode(
+                &place,
+                &json!({"name": "guard", "events": ["before_command"], "command": "exit 1"}),
+            ),
         }
         place.install(&AGENTS);
         for agent in AGENTS {
@@ -36,15 +31,34 @@ fn a_guard_of_each_dialect_denies_in_each_agent() {
     }
 }
 
-/// The hash that a trust in the shop is given under, if one is asked for.
-fn trust_hash(place: &Place) -> String {
-    let said = place.becket(&["trust"]);
-    let words = format!("{}{}", said.stdout, said.stderr);
-    words
-        .split(|character: char| !character.is_ascii_alphanumeric())
-        .find(|word| word.len() == 64)
-        .unwrap_or_default()
-        .to_owned()
+/// A hook of ShadowCode's in the shop, trusted and approved.
+fn shadowcode(place: &Place, hook: &Value) {
+    let path = place.write("shop/.shadowcode/hooks/guard.json", hook.to_string());
+    assert_eq!(place.becket(&["trust"]).exit, 0);
+    let listed = place.becket(&["list", "--json"]).json();
+    let hash = listed["sources"][0]["hash"].as_str().unwrap().to_owned();
+    let said = place.becket(&["approve", path.to_str().unwrap(), "--hash", &hash]);
+    assert_eq!(said.exit, 0, "{}", said.stderr);
+}
+
+#[test]
+fn checks_after_an_edit_run_for_a_patch_in_the_shell() {
+    let place = Place::new();
+    let command = "echo \"$SHADOW_HOOK_PATH\" >> \"$HOME/edited\"; echo not formatted; exit 1";
+    shadowcode(
+        &place,
+        &json!({"name": "format", "events": ["after_edit"], "command": command, "path_suffix": ".md"}),
+    );
+    place.install(&["codex"]);
+    place.event("codex", "PreToolUse", &patch(&place));
+    let next = place.shell("codex", "ls", "c2").json();
+    let context =
+        next["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_else(|| panic!("{next}"));
+    assert!(
+        context.contains("About the call before this one") && context.contains("not formatted"),
+        "{context}"
+    );
+    assert_eq!(place.read("home/edited").unwrap().lines().count(), 1);
 }
 
 #[test]
@@ -87,6 +101,9 @@ fn a_line_without_a_home_judges_nothing() {
     assert!(said.denial("codex").unwrap().contains("no home"));
     let said = finish(place.start(&format!("{line} --wrong")), &envelope.to_string());
     assert_eq!((said.exit, said.stdout.as_str()), (2, ""));
+    // At an end a refusal would mean to go on, for ever.
+    let said = finish(place.start(&format!("{line} --wrong --event Stop")), &envelope.to_string());
+    assert_eq!((said.exit, said.stdout.as_str()), (1, ""));
     let said = finish(place.start(&format!("{} hook nobody", env!("CARGO_BIN_EXE_becket"))), "{}");
     assert_eq!((said.exit, said.stdout.as_str()), (2, ""));
 }

@@ -172,11 +172,24 @@ pub fn unplugged(host: Host, before: &[u8]) -> Result<Option<String>, InstallErr
     }
 }
 
-/// Why the agent does not run its hooks although the entries are there: a switch in the same file.
+/// Why the agent does not run its hooks although the entries are there: something else in the same file.
 pub fn switched_off(host: Host, text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?;
     let root = edit::value(text)?;
     match host {
+        // It reads plain JSON with nothing but these two keys, and otherwise none of it.
+        Host::Codex if serde_json::from_str::<serde_json::Value>(text).is_err() => Some(
+            "Codex reads only plain JSON: comments and trailing commas make it skip the whole file"
+                .to_owned(),
+        ),
+        Host::Codex => {
+            let other =
+                root.as_object()?.keys().find(|key| !matches!(key.as_str(), "hooks" | "description"))?;
+            Some(format!(
+                "Codex skips the whole file for the key {}: it takes only `hooks` and `description`",
+                becket_core::text::quote(other)
+            ))
+        }
         Host::Claude if root.get("disableAllHooks") == Some(&true.into()) => {
             Some("`disableAllHooks` is true in its settings".to_owned())
         }

@@ -152,6 +152,8 @@ const MATCHES: &[(&str, &str, bool)] = &[
     ("(?:(a)|b)*(?(1)c|d)", "bd", true),
     ("^(?:((?(1)a|b)))*$", "ba", true),
     ("^(?:((?(1)a|b)))*$", "bb", false),
+    ("^(?:(a)|(a)|(?(2)b|c))*$", "ab", true),
+    ("^(?:(a)|(a)|(?(2)b|c))*?$", "ab", true),
     ("^(?:x((?(1)a|b)))*$", "xbxb", true),
     ("^(?:x((?(1)a|b)))*$", "xbxa", false),
     ("()(?( 1 )a|b)", "a", true),
@@ -164,6 +166,7 @@ const MATCHES: &[(&str, &str, bool)] = &[
     ("(?=(a))(?:)\\1", "a", true),
     ("(?!(a))(?(1)x|b)", "b", true),
     ("(?<=^)a", "a", true),
+    ("(?<=(?:)*)a", "a", true),
     ("(?<=(?:ab){2})c", "ababc", true),
     // Captures of possessive repetitions keep what failed attempts left.
     (r"^(?:([ab])y|[bz])*+\1", "aybza", true),

@@ -1,5 +1,6 @@
 //! `hooks.json`, read so that one bad entry loses only itself.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use becket_pattern::Pattern;
@@ -21,6 +22,10 @@ pub(super) const EVENTS: [EventName; 6] = [
 
 /// Seconds a command has where its definition names none.
 const DEFAULT_TIMEOUT: f64 = 600.0;
+
+/// So many problems of one file are named, and the others counted: a person reads no more, and finding the place of
+/// each in a large file takes time.
+const MOST_PROBLEMS: usize = 100;
 
 /// What one file defines.
 #[derive(Debug, Default)]
@@ -51,7 +56,7 @@ pub(super) enum Matcher {
 
 /// Reads a file's definitions.
 pub(super) fn parse(path: &str, bytes: &[u8]) -> Definitions {
-    let mut reading = Reading { path, result: Definitions::default() };
+    let mut reading = Reading { path, result: Definitions::default(), unnamed: 0 };
     match json::text(bytes).and_then(|text| Ok((text, Node::document(text)?))) {
         Ok((_, document)) => reading.document(document),
         Err(error) => reading.result.problems.push(Problem {
@@ -61,19 +66,37 @@ pub(super) fn parse(path: &str, bytes: &[u8]) -> Definitions {
             message: format!("{}: no hook of this file runs", error.message),
         }),
     }
+    reading.count_unnamed();
     reading.result
 }
 
 struct Reading<'p> {
     path: &'p str,
     result: Definitions,
+    unnamed: usize,
 }
 
 impl Reading<'_> {
     fn problem(&mut self, at: Node<'_>, message: String) {
+        if self.result.problems.len() >= MOST_PROBLEMS {
+            self.unnamed += 1;
+            return;
+        }
         let (line, column) = at.place();
         let path = self.path.to_owned();
         self.result.problems.push(Problem { path, line: Some(line), column: Some(column), message });
+    }
+
+    fn count_unnamed(&mut self) {
+        if self.unnamed > 0 {
+            let message = format!("{} more problems are not named one by one", self.unnamed);
+            self.result.problems.push(Problem {
+                path: self.path.to_owned(),
+                line: None,
+                column: None,
+                message,
+            });
+        }
     }
 
     /// The entries of an object, the last of repeated keys only, as albedo's reader has it.
@@ -83,9 +106,11 @@ impl Reading<'_> {
             return None;
         };
         let mut kept: Vec<(String, Node<'a>)> = Vec::with_capacity(entries.len());
+        let mut places = HashMap::with_capacity(entries.len());
         for (key, value) in entries {
-            if let Some(earlier) = kept.iter_mut().find(|(name, _)| *name == key) {
-                let lost = std::mem::replace(&mut earlier.1, value);
+            let place = *places.entry(key.clone()).or_insert(kept.len());
+            if let Some((_, earlier)) = kept.get_mut(place) {
+                let lost = std::mem::replace(earlier, value);
                 let key = text::quote(&key);
                 self.problem(lost, format!("the key {key} stands again further down: this one is ignored"));
             } else {
@@ -350,6 +375,15 @@ mod tests {
         ));
         assert_eq!(runs, ["good"]);
         assert!(problems[0].contains("stands again further down"));
+    }
+
+    #[test]
+    fn of_very_many_problems_some_are_named_and_the_others_counted() {
+        let bad = "{\"hooks\":[7]},".repeat(5_000);
+        let (runs, problems) =
+            of(&format!("{{\"hooks\":{{\"PreToolUse\":[{bad}{{\"hooks\":[]}}],{GOOD}}}}}"));
+        assert_eq!((runs, problems.len()), (vec!["good".to_owned()], MOST_PROBLEMS + 1));
+        assert!(problems[MOST_PROBLEMS].contains("4900 more problems"), "{}", problems[MOST_PROBLEMS]);
     }
 
     #[test]

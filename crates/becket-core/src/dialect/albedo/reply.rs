@@ -66,8 +66,9 @@ pub(super) fn read(moment: EventName, finished: &Finished) -> Reply {
             Reply::of(Status::Failed, format!("wrote more than 1 MiB on {stream} and was ended"))
         }
         End::NotStarted(why) => Reply::of(Status::Failed, format!("could not be started: {why}")),
-        End::Replaced(why) => Reply::of(Status::Failed, why.clone()),
+        End::Replaced(why) | End::Refused(why) => Reply::of(Status::Failed, why.clone()),
         End::Cancelled => Reply::of(Status::Cancelled, "the event was cancelled"),
+        End::NoRoom(why) => Reply::of(Status::Lost, format!("it could not be started: {why}")),
         End::NoTime => Reply::of(Status::Lost, "no time was left to run it to its end"),
         End::Lost => Reply::of(Status::Lost, "how it ended could not be learnt"),
     }

@@ -269,6 +269,7 @@ impl Albedo {
                 hook.timeout,
             ),
             recheck: None,
+            refused: None,
         });
         let within = (moment == EventName::SessionEnd).then_some(SESSION_END);
         Batch { jobs: jobs.collect(), at_once: AT_ONCE, within }

@@ -316,10 +316,11 @@ fn judge(finished: &Finished, definition: &Definition, moment: Moment) -> Came {
             Came::Failed(Status::TimedOut, format!("it did not finish within {seconds} s, and was ended"))
         }
         End::Cancelled => did_not_finish(Status::Cancelled, "the event was cancelled"),
+        End::NoRoom(why) => Came::Failed(Status::Lost, format!("it could not be started: {why}")),
         End::NoTime => did_not_finish(Status::Lost, "no time was left for it"),
         End::Lost => did_not_finish(Status::Lost, "how it ended could not be learnt"),
         End::NotStarted(why) => failed(format!("it could not be started: {why}")),
-        End::Replaced(why) => failed(why.clone()),
+        End::Replaced(why) | End::Refused(why) => failed(why.clone()),
         End::Exited(0) if finished.held => {
             failed("background process kept the hook's output open".to_owned())
         }

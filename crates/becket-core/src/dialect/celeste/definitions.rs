@@ -237,8 +237,8 @@ pub fn parse_file(data: &[u8]) -> Result<Vec<Definition>, Vec<Mistake>> {
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     pub(super) definitions: Vec<Definition>,
-    /// What is wrong with single definitions of it, which load all the same.
-    pub(super) remarks: Vec<Mistake>,
+    /// Definitions that load and cannot run.
+    pub(super) holes: Vec<Mistake>,
 }
 
 pub(super) fn parse(data: &[u8]) -> Result<Parsed, Vec<Mistake>> {
@@ -278,7 +278,7 @@ fn read(document: Node<'_>, mistakes: &mut Vec<Mistake>) -> Parsed {
     for (index, item) in items.into_iter().enumerate() {
         match entry(item) {
             Ok((definition, command)) => {
-                parsed.remarks.extend(
+                parsed.holes.extend(
                     definition.hole().map(|hole| {
                         Mistake::at(command, format!("hooks[{index}]: running it fails: {hole}"))
                     }),
@@ -589,9 +589,9 @@ mod tests {
         let parsed =
             parse(br#"{"hooks":[{"event":"PreToolUse","protocol":"v1","command":"echo \"f: {{path}}\""}]}"#)
                 .unwrap();
-        assert_eq!((parsed.definitions.len(), parsed.remarks.len()), (1, 1));
-        assert!(parsed.remarks[0].message.contains("{{path}}"), "{}", parsed.remarks[0]);
-        assert_eq!((parsed.remarks[0].line, parsed.remarks[0].column), (1, 59));
+        assert_eq!((parsed.definitions.len(), parsed.holes.len()), (1, 1));
+        assert!(parsed.holes[0].message.contains("{{path}}"), "{}", parsed.holes[0]);
+        assert_eq!((parsed.holes[0].line, parsed.holes[0].column), (1, 59));
     }
 
     fn definition() -> impl Strategy<Value = (String, String, u32, bool)> {

@@ -8,8 +8,10 @@ use crate::text;
 #[derive(Debug, Default)]
 pub(super) struct Grimoire<'a> {
     pub(super) definitions: Vec<Definition>,
-    /// Entries that were skipped, and entries that load and cannot run.
+    /// Entries that were skipped.
     pub(super) remarks: Vec<Mistake>,
+    /// Entries that load and cannot run.
+    pub(super) holes: Vec<Mistake>,
     /// The text of the section that the hooks stand in.
     pub(super) hooks: &'a [u8],
     /// The stream rules as they are hashed and shown; empty where there are none.
@@ -65,7 +67,7 @@ pub(super) fn parse(data: &[u8]) -> Grimoire<'_> {
             match definition(entry) {
                 Ok(definition) => {
                     let hole = definition.hole();
-                    grimoire.remarks.extend(hole.map(|hole| at(format!("running this entry fails: {hole}"))));
+                    grimoire.holes.extend(hole.map(|hole| at(format!("running this entry fails: {hole}"))));
                     grimoire.definitions.push(definition);
                 }
                 Err(why) => grimoire.remarks.push(at(why)),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::definitions::{Definition, Moment, Protocol};
+use crate::session::FIRST;
 
 /// Version of the form. Another one is not read; the files are then loaded anew.
 const VERSION: u64 = 1;
@@ -48,7 +49,7 @@ impl Kept {
         };
         let sources: serde_json::Map<String, Value> =
             self.0.iter().map(|(path, kept)| (path.clone(), source(kept))).collect();
-        json!({"v": VERSION, "sources": sources})
+        json!({"v": VERSION, FIRST: sources})
     }
 }
 
@@ -61,7 +62,7 @@ fn read(value: &Value) -> Option<Kept> {
         let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
         Some(KeptSource { file: text("file")?, hash: text("hash")?, definitions })
     };
-    let sources = value.get("sources")?.as_object()?;
+    let sources = value.get(FIRST)?.as_object()?;
     sources.iter().map(|(path, value)| Some((path.clone(), source(value)?))).collect::<Option<_>>().map(Kept)
 }
 
@@ -95,7 +96,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_as_good_as_nothing() {
         for value in
-            [json!(null), json!({"v": 2, "sources": {}}), json!({"v": 1, "sources": {"/p": {}}}), json!([])]
+            [json!(null), json!({"v": 2, "first": {}}), json!({"v": 1, "first": {"/p": {}}}), json!([])]
         {
             assert_eq!(Kept::read(Some(&value)), Kept::default());
         }

@@ -28,6 +28,7 @@ impl Celeste {
     pub(super) fn disabled(path: &str, why: &str) -> Self {
         let text = super::disabled_warning(Some(why));
         let notice = Notice { key: format!("celeste disabled {why}"), text: format!("celeste: {text}") };
+        let path = if path.is_empty() { "HOME" } else { path };
         let problem = Problem { path: path.to_owned(), line: None, column: None, message: text };
         let loaded = Loaded { notices: vec![notice], problems: vec![problem], ..Loaded::default() };
         Self { loaded, index: Index::default() }
@@ -41,6 +42,11 @@ impl Celeste {
 
     fn definition(&self, at: At) -> &Definition {
         &self.loaded.armed[at.source].definitions[at.hook]
+    }
+
+    /// What a person is told of sources that do not run.
+    fn skipped(&self) -> impl Iterator<Item = &Notice> {
+        self.loaded.armed.iter().filter_map(|armed| armed.skipped.as_ref())
     }
 
     /// Whether the session is to hold fast what is in force. An ending one needs nothing any more.
@@ -63,8 +69,9 @@ impl Rules for Celeste {
     }
 
     fn listens(&self, event: &Event) -> bool {
+        let is_first = || self.is_to_keep(event) || self.skipped().next().is_some();
         !self.loaded.notices.is_empty()
-            || (event.session_id.is_some() && self.is_to_keep(event))
+            || (event.session_id.is_some() && is_first())
             || Moment::of(event).is_some_and(|moment| self.due(event, moment).next().is_some())
     }
 
@@ -72,6 +79,10 @@ impl Rules for Celeste {
         let mut said = Said { notices: self.loaded.notices.clone(), ..Said::default() };
         if firing.session.remembered && self.is_to_keep(firing.event) {
             said.keep = self.loaded.keep.as_ref().map(super::kept::Kept::to_value);
+        }
+        if firing.session.remembered {
+            // Once a session: no need to wait until one of their hooks is due.
+            said.notices.extend(self.skipped().cloned());
         }
         let Some(moment) = Moment::of(firing.event) else { return Step::Done(Box::new(said)) };
         let mut due = self.due(firing.event, moment).peekable();
@@ -83,6 +94,7 @@ impl Rules for Celeste {
         for at in due {
             let (source, definition) = (&self.loaded.sources[at.source], self.definition(at));
             if source.standing != Standing::Trusted {
+                said.notices.extend(self.loaded.armed[at.source].skipped.clone());
                 chain.skip(source, at.hook, source.standing.as_str());
                 continue;
             }
@@ -96,7 +108,14 @@ impl Rules for Celeste {
                 match chain.command(definition, directory) {
                     Ok(command) => {
                         let moment = moment.as_str().to_owned();
-                        let job = Job { source: at.source, hook: at.hook, moment, command, recheck: None };
+                        let job = Job {
+                            source: at.source,
+                            hook: at.hook,
+                            moment,
+                            command,
+                            recheck: None,
+                            refused: None,
+                        };
                         return Step::Run(Batch { jobs: vec![job], at_once: 1, within: None });
                     }
                     Err(why) => chain.fail(source, at.hook, &why),

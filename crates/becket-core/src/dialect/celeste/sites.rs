@@ -121,6 +121,29 @@ pub(super) enum Expected {
     Mcp,
 }
 
+/// What kind of source a path in the trust store names, and the file it was read from.
+pub(super) fn kind_of_key<'a>(key: &'a str, home: &Utf8Path) -> Option<(Kind, &'a Utf8Path)> {
+    let section = |kind: Kind, end: usize| (kind, Utf8Path::new(&key[..end]));
+    if let Some(file) = key.strip_suffix("#stream-rules") {
+        return Some(section(Kind::RepoStreamRules, file.len()));
+    }
+    if let Some(file) = key.strip_suffix("#sandbox") {
+        return Some(section(Kind::RepoSandbox, file.len()));
+    }
+    if let Some((file, _)) = key.split_once("#mcp:") {
+        return Some(section(Kind::RepoMcp, file.len()));
+    }
+    let file = Utf8Path::new(key);
+    Some((Site::at(file, home)?.kind, file))
+}
+
+/// The project that a file of Celeste's belongs to: above its `.celeste`, or where it stands.
+pub(super) fn root_of(file: &Utf8Path) -> Option<&Utf8Path> {
+    let folder = file.parent()?;
+    let inside = folder.ancestors().find(|above| above.file_name() == Some(FOLDER));
+    inside.map_or(Some(folder), Utf8Path::parent)
+}
+
 /// Everything that must be read, in the order in which hooks run.
 pub(super) fn places(scope: &Scope) -> Vec<(Expected, Place)> {
     let home = &scope.homes.home;
@@ -167,12 +190,13 @@ pub(super) fn places(scope: &Scope) -> Vec<(Expected, Place)> {
     places
 }
 
-/// Files by which a directory is known to be a project with Celeste's hooks.
+/// Paths by which a directory is known to be a project with Celeste's files. They are looked for at every event and
+/// in every directory above, so there are few.
 pub(super) fn marks(directory: &Utf8Path, scope: &Scope) -> Vec<Utf8PathBuf> {
     let mut marks = vec![directory.join(".grimoire"), directory.join(".grimoire.local")];
+    // The folder in the home directory holds the user's own files.
     if directory != scope.homes.home {
-        let folder = directory.join(FOLDER);
-        marks.extend(["hooks.json", "grimoire", "config.json"].map(|name| folder.join(name)));
+        marks.push(directory.join(FOLDER));
     }
     marks
 }

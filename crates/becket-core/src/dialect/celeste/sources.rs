@@ -34,6 +34,8 @@ pub(super) struct Loaded {
 pub(super) struct Armed {
     pub(super) root: Option<Utf8PathBuf>,
     pub(super) definitions: Vec<Definition>,
+    /// What a person is told where they do not run.
+    pub(super) skipped: Option<Notice>,
 }
 
 /// Reads what was found at [`sites::places`].
@@ -103,6 +105,7 @@ struct Content {
     /// What a person reads before approving.
     shown: Arc<[u8]>,
     remarks: Vec<Mistake>,
+    holes: Vec<Mistake>,
 }
 
 impl Loading<'_> {
@@ -243,6 +246,10 @@ impl Loading<'_> {
                 for remark in &content.remarks {
                     self.remark(path, remark, &remark.message);
                 }
+                // The run that fails says so; until then lists show it.
+                for hole in &content.holes {
+                    self.problem(path, Some(hole), &hole.message);
+                }
                 Some(content)
             }
             Err(mistakes) => {
@@ -285,9 +292,9 @@ impl Loading<'_> {
             let why = "it lies inside the workspace, so whoever writes there could have planted it: its hooks do not run";
             self.problem(path, None, why);
             self.notice_problem(path, why);
-        } else if standing != Standing::Trusted {
-            self.loaded.notices.push(skipped(path, standing, &hash, hooks.len()));
         }
+        let skipped = (!site.kind.is_global() && standing != Standing::Trusted)
+            .then(|| skipped(path, standing, &hash, hooks.len()));
         self.loaded.sources.push(Source {
             dialect: Name::Celeste,
             kind: site.kind.as_str(),
@@ -298,7 +305,7 @@ impl Loading<'_> {
             hooks,
             needs_approval: !site.kind.is_global(),
         });
-        self.loaded.armed.push(Armed { root: site.root.clone(), definitions });
+        self.loaded.armed.push(Armed { root: site.root.clone(), definitions, skipped });
     }
 
     fn stream_rules(&mut self, site: &Site, path: &Utf8Path, rules: &[u8]) {
@@ -363,7 +370,7 @@ impl Loading<'_> {
             hooks: vec![],
             needs_approval: true,
         });
-        self.loaded.armed.push(Armed { root, definitions: vec![] });
+        self.loaded.armed.push(Armed { root, ..Armed::default() });
     }
 
     fn refused(&mut self, path: &Utf8Path, refusal: &Refusal) {
@@ -400,12 +407,39 @@ impl Loading<'_> {
         });
     }
 
+    /// Answers about what no longer stands in this workspace: they stay visible, so that they can be forgotten.
+    fn remnants(&mut self) {
+        let Ok(store) = &self.store else { return };
+        let mut left: Vec<(&str, Kind)> = Vec::new();
+        for path in store.paths() {
+            let Some((kind, file)) = sites::kind_of_key(path, &self.scope.homes.home) else { continue };
+            let is_here = || sites::root_of(file).is_some_and(|root| self.scope.workspace.starts_with(root));
+            if is_here() && !self.loaded.sources.iter().any(|source| source.path == path) {
+                left.push((path, kind));
+            }
+        }
+        for (path, kind) in left {
+            self.loaded.sources.push(Source {
+                dialect: Name::Celeste,
+                kind: kind.as_str(),
+                path: path.to_owned(),
+                standing: store.status(path, ""),
+                hash: None,
+                content: Arc::from([]),
+                hooks: vec![],
+                needs_approval: true,
+            });
+            self.loaded.armed.push(Armed::default());
+        }
+    }
+
     fn finish(mut self) -> Loaded {
         let root = self.scope.workspace.clone();
         for (name, (path, Section { hash, shown })) in std::mem::take(&mut self.servers) {
             let shown = shown.into_bytes().into();
             self.section(Kind::RepoMcp, format!("{path}#mcp:{name}"), Some(root.clone()), &hash, shown);
         }
+        self.remnants();
         let needs_store = self.loaded.sources.iter().any(|source| source.needs_approval);
         if let (Err(why), true) = (self.store.clone(), needs_store) {
             let path = store::path(&self.scope.homes.home);
@@ -432,10 +466,16 @@ fn read(site: &Site, bytes: &Arc<[u8]>) -> Result<Content, Vec<Mistake>> {
             shown: read.hooks.into(),
             definitions: read.definitions,
             remarks: read.remarks,
+            holes: read.holes,
         });
     }
     let parsed = definitions::parse(bytes)?;
-    Ok(Content { definitions: parsed.definitions, shown: Arc::clone(bytes), remarks: parsed.remarks })
+    Ok(Content {
+        definitions: parsed.definitions,
+        shown: Arc::clone(bytes),
+        remarks: vec![],
+        holes: parsed.holes,
+    })
 }
 
 /// What a person reads of a file whose hooks are known already.

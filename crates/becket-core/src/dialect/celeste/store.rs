@@ -91,6 +91,11 @@ impl TrustStore {
         }
     }
 
+    /// The paths of all sources that were answered about.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.approved.keys().chain(self.declined.keys()).map(String::as_str)
+    }
+
     /// Records an answer. Answers whether anything is to be written.
     pub fn record(&mut self, path: &str, answer: Answer, hash: &str, now: Timestamp) -> bool {
         let approved = self.approved.remove(path);

@@ -299,6 +299,19 @@ fn a_repo_source_runs_only_while_it_is_what_was_approved() {
 }
 
 #[test]
+fn what_is_skipped_is_told_of_at_once_in_a_session_and_when_due_outside_one() {
+    let files = Files::default().put(REPO, hooks("PreToolUse", &["{}"]));
+    let mut session = Session::begun();
+    assert_eq!(session.fire(&files, &of("Stop")).said.messages.len(), 1);
+    assert_eq!(session.fire(&files, &of("PreToolUse")).said.messages.len(), 0);
+    let mut alone = Session(Facts::default());
+    let stop = event(r#"{"hook_event_name":"Stop"}"#);
+    assert_eq!(alone.fire(&files, &stop).said.messages.len(), 0);
+    let call = event(r#"{"hook_event_name":"PreToolUse","tool_name":"X","tool_input":{}}"#);
+    assert_eq!(alone.fire(&files, &call).said.messages.len(), 1);
+}
+
+#[test]
 fn a_store_written_by_hand_is_honoured() {
     let text = hooks("PreToolUse", &["a && b"]);
     let hash = hash_of(&parse_file(text.as_bytes()).unwrap());
@@ -778,6 +791,26 @@ fn what_is_approved_during_a_session_joins_it() {
     let approved = files.approve(REPO);
     assert_eq!(session.fire(&approved, &of("PreToolUse")).said.decision, Decision::Deny);
     let edited = approved.put(REPO, hooks("PreToolUse", &["{}"]));
+    assert_eq!(session.fire(&edited, &of("PreToolUse")).said.decision, Decision::Deny);
+}
+
+#[test]
+fn two_events_at_once_lose_no_guard() {
+    let files =
+        Files::default().put(GLOBAL, hooks("PreToolUse", &["{}"])).put(REPO, hooks("PreToolUse", &[DENY]));
+    let approved = files.approve(REPO);
+    let edited = approved.clone().put(REPO, hooks("PreToolUse", &["{}"]));
+    let mut session = Session::begun();
+    // Both events began before either had stored what it holds.
+    let stale = session.0.clone();
+    let keep = |files: &Files| {
+        let rules = files.load(&scope(), None);
+        play_with(&*rules, &of("Notification"), &stale, |_| panic!()).0.keep.unwrap()
+    };
+    let dialect = crate::dialect::Name::Celeste;
+    for value in [keep(&approved), keep(&edited)] {
+        session.0.add(crate::session::Fact::Kept { dialect, value });
+    }
     assert_eq!(session.fire(&edited, &of("PreToolUse")).said.decision, Decision::Deny);
 }
 

@@ -263,7 +263,11 @@ impl<'a> Reader<'a> {
                 Some(slot) => self.hole(slot, Spot::Comment),
                 None => self.unclear(),
             },
-            Some(b'(') if self.byte(1) == Some(b'(') => self.unclear(),
+            // Arithmetic; and lists, in which a mistake makes some shells go on with the value's next line.
+            Some(b'(') if self.byte(1) == Some(b'(') || self.command[..self.at].ends_with('=') => {
+                self.unclear()
+            }
+            Some(b'[') => self.bracket(),
             // Here-strings aside, what follows `<<` is read by rules of its own.
             Some(b'<') if self.rest().starts_with("<<") && !self.rest().starts_with("<<<") => self.unclear(),
             Some(b'c') if self.frames.len() > 1 && self.begins_word() && self.rest().starts_with("case") => {
@@ -273,6 +277,27 @@ impl<'a> Reader<'a> {
             byte => {
                 self.parenthesis(byte);
                 self.step();
+                Ok(())
+            }
+        }
+    }
+
+    /// Two kinds of brackets are arithmetic to some shells, which runs substitutions even in quoted words: a
+    /// subscript, and a test that compares numbers.
+    fn bracket(&mut self) -> Result<(), Hole> {
+        const NUMERIC: [&str; 8] = [" -eq ", " -ne ", " -lt ", " -le ", " -gt ", " -ge ", " -v ", " -R "];
+        let is_test = self.rest().starts_with("[[") && self.begins_word();
+        let follows_name = self.at > 0 && {
+            let before = self.command.as_bytes()[self.at - 1];
+            before.is_ascii_alphanumeric() || before == b'_'
+        };
+        let close = if is_test { "]]" } else { "]" };
+        let inner = &self.rest()[..self.rest().find(close).unwrap_or(self.rest().len())];
+        let is_arithmetic = follows_name || (is_test && NUMERIC.iter().any(|word| inner.contains(word)));
+        match Slot::inside(inner) {
+            Some(slot) if is_arithmetic => self.hole(slot, Spot::Unclear),
+            _ => {
+                self.at += 1;
                 Ok(())
             }
         }
@@ -439,6 +464,8 @@ mod tests {
             ("echo \"${x##*/}\" {{path}}", "echo \"${x##*/}\" 'v'"),
             ("echo $((1 + 2)) {{path}}", "echo $((1 + 2)) 'v'"),
             ("(cd /; ls {{path}})", "(cd /; ls 'v')"),
+            ("[ {{path}} = v ] && ls a[0-9] {{path}}", "[ 'v' = v ] && ls a[0-9] 'v'"),
+            ("[[ {{tool}} == bash ]] && ls {{path}}", "[[ 'bash' == bash ]] && ls 'v'"),
             ("echo \\\"{{path}}\\\"", "echo \\\"'v'\\\""),
             ("echo `date` {{path}}", "echo `date` 'v'"),
             ("case {{tool}} in bash) ls {{path}};; esac", "case 'bash' in bash) ls 'v';; esac"),
@@ -487,6 +514,9 @@ mod tests {
             ("echo ${x:-{{path}}}", "do not all read alike"),
             ("echo $(({{path}}))", "do not all read alike"),
             ("(({{path}}))", "do not all read alike"),
+            ("[[ {{path}} -eq 0 ]]", "do not all read alike"),
+            ("a[{{path}}]=1", "do not all read alike"),
+            ("a+=({{path}})", "do not all read alike"),
             ("echo ' {{path}}", "do not all read alike"),
             ("x=$(case a in a) echo \"b {{path}}\";; esac)", "do not all read alike"),
             ("echo \"$(case a in a) echo \"b {{path}}\";; esac)\"", "do not all read alike"),

@@ -44,10 +44,9 @@ const MINIMAL: [&str; 11] = [
 const FIXED: [(&str, &str); 3] = [("GIT_TERMINAL_PROMPT", "0"), ("PAGER", "cat"), ("NO_COLOR", "1")];
 
 /// What all hooks of one happening are told.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Context<'a> {
     happening: &'a Happening,
-    json: String,
 }
 
 #[derive(Serialize)]
@@ -63,6 +62,11 @@ struct Told<'a> {
 
 impl<'a> Context<'a> {
     pub(super) fn of(happening: &'a Happening) -> Self {
+        Self { happening }
+    }
+
+    fn json(self) -> String {
+        let happening = self.happening;
         let detail = happening.detail.as_str();
         let told = Told {
             event: happening.moment.as_str(),
@@ -74,24 +78,27 @@ impl<'a> Context<'a> {
             detail_truncated: detail.len() > DETAIL,
         };
         // Texts and numbers always have a JSON.
-        Self { happening, json: serde_json::to_string(&told).unwrap_or_default() }
+        serde_json::to_string(&told).unwrap_or_default()
     }
 
     /// Why no hook can be told this.
-    pub(super) fn problem(&self) -> Option<String> {
-        if self.json.len() > LIMIT {
-            return Some(format!(
-                "the hook's context has {} bytes, and {LIMIT} are the most",
-                self.json.len()
-            ));
+    pub(super) fn problem(self) -> Option<String> {
+        let Happening { tool, paths, command, detail, .. } = self.happening;
+        // No byte becomes more than six. What is surely small enough is not written out to be measured: of a patch of
+        // many files that would be done again for each at every step.
+        let texts = [tool.len(), command.len(), detail.len().min(DETAIL)].iter().sum::<usize>();
+        let most = 6 * texts + paths.iter().map(|path| 6 * path.len() + 3).sum::<usize>() + 256;
+        let size = if most > LIMIT { self.json().len() } else { 0 };
+        if size > LIMIT {
+            return Some(format!("the hook's context has {size} bytes, and {LIMIT} are the most"));
         }
-        let nul = |text: &str| text.contains('\0');
-        (nul(&self.happening.command) || self.happening.paths.iter().any(|path| nul(path)))
+        let nul = |text: &String| text.contains('\0');
+        (nul(command) || paths.iter().any(nul))
             .then(|| "the command or path has a NUL in it, which no environment can hold".to_owned())
     }
 
     /// The command of a hook, with its bounds.
-    pub(super) fn command(&self, firing: &Firing<'_>, written: &str, timeout: u64) -> Command {
+    pub(super) fn command(self, firing: &Firing<'_>, written: &str, timeout: u64) -> Command {
         let keep = Keep { head: output::HEAD, tail: output::TAIL, over_ends: false };
         Command {
             argv: vec!["/bin/sh".into(), "-c".into(), written.into()],
@@ -106,7 +113,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn environment(&self, firing: &Firing<'_>) -> Vec<(OsString, OsString)> {
+    fn environment(self, firing: &Firing<'_>) -> Vec<(OsString, OsString)> {
+        let json = self.json();
         let path = self.happening.paths.first().map_or("", String::as_str);
         let session = firing.event.session_id.as_deref().unwrap_or_default();
         let task = task_id(firing);
@@ -116,7 +124,7 @@ impl<'a> Context<'a> {
             ("SHADOW_HOOK_COMMAND", &self.happening.command),
             ("SHADOW_HOOK_TASK_ID", &task),
             ("SHADOW_HOOK_SESSION_ID", session),
-            ("SHADOW_HOOK_CONTEXT", &self.json),
+            ("SHADOW_HOOK_CONTEXT", &json),
         ];
         let mut environment = inherited(firing.scope);
         environment.retain(|(name, _)| !ours.iter().chain(&FIXED).any(|(own, _)| name == own));
@@ -209,11 +217,11 @@ mod tests {
     fn a_detail_is_cut_and_a_context_is_not() {
         let long = happening("x", &"é".repeat(2_001));
         let context = Context::of(&long);
-        assert!(context.json.contains(r#""detail_truncated":true"#) && context.problem().is_none());
+        assert!(context.json().contains(r#""detail_truncated":true"#) && context.problem().is_none());
         assert!(
-            Context::of(&happening("x", &"x".repeat(4_000))).json.contains(r#""detail_truncated":false"#)
+            Context::of(&happening("x", &"x".repeat(4_000))).json().contains(r#""detail_truncated":false"#)
         );
-        let fits = 64_000 - Context::of(&happening("", "")).json.len();
+        let fits = 64_000 - Context::of(&happening("", "")).json().len();
         assert_eq!(Context::of(&happening(&"x".repeat(fits), "")).problem(), None);
         assert!(Context::of(&happening(&"x".repeat(fits + 1), "")).problem().unwrap().contains("64000"));
         // Escapes count: the limit is on the JSON.
@@ -226,7 +234,7 @@ mod tests {
         fn every_context_is_json_that_says_the_command(command in any::<String>(), detail in any::<String>()) {
             let happening = happening(&command, &detail);
             let context = Context::of(&happening);
-            let read: serde_json::Value = serde_json::from_str(&context.json).unwrap();
+            let read: serde_json::Value = serde_json::from_str(&context.json()).unwrap();
             prop_assert_eq!(&read["command"], &command);
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Ending {
 /// Reads the end of the call that `event` tells of.
 pub(super) fn of(event: &Event) -> Ending {
     let response = event.fields.get("tool_response");
-    let exit_code = response.and_then(exit_code);
+    let exit_code = response.and_then(exit_code).or_else(|| told_code(event));
     let flagged = response.is_some_and(is_flagged);
     let failed =
         event.name == EventName::PostToolUseFailure || flagged || exit_code.is_some_and(|code| code != 0);
@@ -44,6 +44,13 @@ fn exit_code(response: &Value) -> Option<i64> {
     code(response, &["exit_code", "exitCode"])
         .or_else(|| code(metadata()?, &["exit", "exit_code", "exitCode"]))
         .or_else(|| written_code(&llm_text(response.get("llmContent")?)?))
+}
+
+/// The code with which the text of a reported failure begins: `Exit code 3`, then what the command wrote.
+fn told_code(event: &Event) -> Option<i64> {
+    let error =
+        event.fields.get("error").filter(|_| event.name == EventName::PostToolUseFailure)?.as_str()?;
+    error.lines().next()?.strip_prefix("Exit code ")?.trim().parse().ok()
 }
 
 fn llm_text(content: &Value) -> Option<String> {
@@ -128,6 +135,9 @@ mod tests {
         }
         let failure = end("PostToolUseFailure", json!(null), json!({"error": "no such file"}));
         assert_eq!((failure.failed, failure.error.as_str()), (true, "no such file"));
+        let told =
+            end("PostToolUseFailure", json!(null), json!({"error": "Exit code 101\nassertion failed"}));
+        assert_eq!((told.failed, told.exit_code), (true, Some(101)));
         assert_eq!(end("PostToolUse", json!({"error": {"message": "m"}}), json!({})).error, "m");
         assert_eq!(end("PostToolUse", json!({"exit_code": 3}), json!({})).error, "exit code 3");
     }

@@ -161,9 +161,9 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Loaded 
     loaded
 }
 
-/// Whether a person has trusted the whole project.
+/// Whether a person has trusted the whole project, by its real path.
 pub(super) fn is_trusted(scope: &Scope, known: &Known<'_>) -> bool {
-    let entry = known.ledger.entry(Name::Shadowcode, scope.workspace.as_str());
+    let entry = known.ledger.entry(Name::Shadowcode, scope.real_workspace.as_str());
     entry.is_some_and(|entry| entry.answer == Answer::Approve)
 }
 
@@ -293,7 +293,10 @@ impl<'s> Loading<'s> {
                 "it lies inside the workspace, so whoever writes there could have planted it".to_owned(),
                 (None, None),
             ),
-            Found::File(File { unsafe_store: Some(why), .. }) => (why.clone(), (None, None)),
+            Found::File(File { unsafe_store: Some(why), .. }) => {
+                let quoted = crate::spelling::shell_quote(path.as_str());
+                (format!("{why} (`chmod go-w {}` mends that)", text::line(&quoted)), (None, None))
+            }
             Found::File(file) => match profile::parse(&file.bytes) {
                 Ok(profile) => return (profile, None),
                 Err(mistake) => {

@@ -46,7 +46,7 @@ fn status(end: &End) -> &'static str {
 fn process(finished: &Finished) -> Option<Value> {
     let exit_code = match finished.end {
         End::Exited(code) => code,
-        End::NotStarted(_) | End::Replaced(_) => return None,
+        End::NotStarted(_) | End::NoRoom(_) | End::Replaced(_) | End::Refused(_) => return None,
         _ if finished.pid.is_none() => return None,
         _ => -1,
     };

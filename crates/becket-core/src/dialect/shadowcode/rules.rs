@@ -60,7 +60,11 @@ impl Rules for Loaded {
         if firing.event.name == EventName::UserPromptSubmit {
             return Step::Done(Box::new(self.prompt(firing)));
         }
-        let happenings = moments::of(firing.event, firing.scope);
+        let mut happenings = moments::of(firing.event, firing.scope);
+        if firing.session.is_blocked(firing.event) {
+            // That a gate blocked the call is no error of the tool, whoever's gate it was.
+            happenings.retain(|happening| happening.moment != Moment::OnError);
+        }
         let force = self.frozen.as_ref().unwrap_or(&self.live);
         let mut walk = Walk {
             loaded: self,
@@ -269,7 +273,7 @@ impl<'a> Walk<'a> {
                 }
                 continue;
             }
-            match self.hook(source, happening, &context) {
+            match self.hook(source, happening, context) {
                 Walked::On => {}
                 other => return other,
             }
@@ -304,55 +308,42 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn hook(&mut self, source: usize, happening: &'a Happening, context: &Context<'_>) -> Walked {
+    fn hook(&mut self, source: usize, happening: &'a Happening, context: Context<'_>) -> Walked {
         let moment = happening.moment;
         let listed = &self.loaded.sources[source].hooks[0];
         let mut run = self.loaded.run(source, moment.as_str(), self.firing.look);
-        let problem =
-            context.problem().or_else(|| lexical::denial(&listed.command, &self.force.snapshot.policy));
-        let (failed, output) = match problem {
-            Some(why) => {
-                run.status = Status::Failed;
-                run.detail.clone_from(&why);
-                (Some(why), None)
-            }
-            None => match self.ends.next() {
-                None => return Walked::Start(Box::new(self.job(source, moment, context))),
-                Some(finished) => {
-                    judge(&mut run, moment, finished);
-                    if let Some(directory) = &finished.moved_to {
-                        self.said.messages.push(format!(
-                            "shadowcode: the project is gone, so a hook ran in {}",
-                            text::line(directory)
-                        ));
-                    }
-                    (detail(finished), Some(finished))
-                }
-            },
+        let Some(finished) = self.ends.next() else {
+            return Walked::Start(Box::new(self.job(source, moment, context)));
         };
+        judge(&mut run, moment, finished);
+        if let Some(directory) = &finished.moved_to {
+            self.said
+                .messages
+                .push(format!("shadowcode: the project is gone, so a hook ran in {}", text::line(directory)));
+        }
         self.said.runs.push(run);
-        let Some(why) = failed else { return Walked::On };
+        let Some(why) = detail(finished) else { return Walked::On };
         self.failures.push(Failure {
             name: listed.name.clone().unwrap_or_default(),
             moment,
             path: happening.paths.first().map(String::as_str).filter(|_| moment == Moment::AfterEdit),
             detail: why,
-            output: output.map(|finished| (&finished.stdout, &finished.stderr)),
+            output: Some((&finished.stdout, &finished.stderr)),
         });
-        let is_cancelled = output.is_some_and(|finished| finished.end == End::Cancelled);
-        if moment.is_gate() || is_cancelled { Walked::Enough } else { Walked::On }
+        if moment.is_gate() || finished.end == End::Cancelled { Walked::Enough } else { Walked::On }
     }
 
-    fn job(&self, source: usize, moment: Moment, context: &Context<'_>) -> Job {
+    fn job(&self, source: usize, moment: Moment, context: Context<'_>) -> Job {
         let listed = &self.loaded.sources[source];
         let scope = self.firing.scope;
         let timeout = self.loaded.definitions[source].as_ref().map_or(1, |definition| definition.timeout);
         let timeout = timeout.min(self.force.snapshot.agent.tool_timeout);
+        let command = &listed.hooks[0].command;
         Job {
             source,
             hook: 0,
             moment: moment.as_str().to_owned(),
-            command: context.command(self.firing, &listed.hooks[0].command, timeout),
+            command: context.command(self.firing, command, timeout),
             recheck: Some(Recheck {
                 place: Place {
                     path: scope.workspace.join(&self.loaded.paths[source]),
@@ -362,6 +353,7 @@ impl<'a> Walk<'a> {
                 },
                 hash: listed.hash.clone().unwrap_or_default(),
             }),
+            refused: context.problem().or_else(|| lexical::denial(command, &self.force.snapshot.policy)),
         }
     }
 
@@ -422,10 +414,11 @@ pub(super) fn detail(finished: &Finished) -> Option<String> {
         }
         End::Overflowed(stream) => format!("wrote too much on {stream} and was ended"),
         End::Cancelled => "the event was cancelled".to_owned(),
-        End::NotStarted(why) => format!("could not be started: {why}"),
+        End::NotStarted(why) | End::NoRoom(why) => format!("could not be started: {why}"),
         End::Replaced(why) => {
             format!("changed: its definition is no longer the one that was enabled ({why})")
         }
+        End::Refused(why) => why.clone(),
         End::NoTime => "no time was left to run it to its end".to_owned(),
         End::Lost => "how it ended could not be learnt".to_owned(),
     })
@@ -439,7 +432,7 @@ fn judge(run: &mut Run, moment: Moment, finished: &Finished) {
         End::Exited(_) if objects => Status::Blocked,
         End::TimedOut => Status::TimedOut,
         End::Cancelled => Status::Cancelled,
-        End::NoTime | End::Lost => Status::Lost,
+        End::NoRoom(_) | End::NoTime | End::Lost => Status::Lost,
         _ => Status::Failed,
     };
     run.detail = detail(finished).unwrap_or_default();

@@ -1,13 +1,15 @@
 //! `becket doctor`: whether agents obey. Nothing is changed.
 
-use std::io::{Read as _, Write as _};
-use std::process::{Command, ExitCode, Stdio};
+mod codex;
+mod run;
+
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use becket::core::text;
 use becket::others;
 use becket_hosts::Host;
-use becket_hosts::answer::{Words, is_denial};
+use becket_hosts::answer::is_denial;
 use becket_hosts::install::{self, edit};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
@@ -122,7 +124,7 @@ fn files(host: Host, places: &Places, project: bool) -> Vec<FileRead> {
 
 fn examine(host: Host, places: &Places, files: &[FileRead]) -> Vec<Check> {
     let mut checks = vec![version(host, places)];
-    let mut found = false;
+    let mut found = 0;
     for (path, bytes, error) in files {
         let shown = text::line(path.as_str()).into_owned();
         let say = |what, finding, text| Check { what, finding, text };
@@ -135,7 +137,7 @@ fn examine(host: Host, places: &Places, files: &[FileRead]) -> Vec<Check> {
         if lines.is_empty() {
             continue;
         }
-        found = true;
+        found += 1;
         let is_whole = install::plugged(host, Some(bytes), places.line())
             .is_ok_and(|text| text.as_bytes() == bytes.as_slice());
         checks.push(if is_whole {
@@ -152,7 +154,12 @@ fn examine(host: Host, places: &Places, files: &[FileRead]) -> Vec<Check> {
         checks.push(trust(host, places, path, lines.len()));
         checks.push(canary(host, places, &lines));
     }
-    if !found {
+    if found > 1 {
+        let text =
+            "plugged in for you and for the project: events other than tool calls run every hook twice";
+        checks.push(Check { what: "entry", finding: Finding::Bad, text: text.to_owned() });
+    }
+    if found == 0 {
         checks.push(Check {
             what: "entry",
             finding: Finding::Bad,
@@ -167,7 +174,7 @@ fn version(host: Host, places: &Places) -> Check {
     let say = |finding, text| Check { what: "version", finding, text };
     let mut command = Command::new(host.as_str());
     command.arg("--version").current_dir(places.project());
-    let Ok(ran) = run_for(command, b"", VERSION_TIME) else {
+    let Ok(ran) = run::to_its_end(command, b"", VERSION_TIME) else {
         return say(Finding::Note, format!("no program `{host}` was found, or it did not say its version"));
     };
     let said = ran.stdout + &ran.stderr;
@@ -192,27 +199,9 @@ fn version(host: Host, places: &Places) -> Check {
 }
 
 fn trust(host: Host, places: &Places, path: &Utf8Path, entries: usize) -> Check {
-    let say = |finding, text: String| Check { what: "trust", finding, text };
     match host {
-        Host::Codex => {
-            let config = others::read(&places.codex_config(), edit::LIMIT).ok().flatten().unwrap_or_default();
-            let config = String::from_utf8_lossy(&config);
-            let key = format!("[hooks.state.\"{path}:");
-            let trusted = config.lines().filter(|line| line.trim_start().starts_with(&key)).count();
-            if trusted >= entries {
-                say(
-                    Finding::Good,
-                    format!("Codex has an answer of yours about each of the {entries} entries"),
-                )
-            } else {
-                let text = format!(
-                    "Codex knows of {trusted} of {entries} entries; it skips the others without a word.\n{}",
-                    next_steps(host, false).trim_end()
-                );
-                say(Finding::Bad, text)
-            }
-        }
-        _ => say(Finding::Note, next_steps(host, false).trim().to_owned()),
+        Host::Codex => codex::trust(places, path, entries),
+        _ => Check { what: "trust", finding: Finding::Note, text: next_steps(host, false).trim().to_owned() },
     }
 }
 
@@ -227,7 +216,7 @@ fn canary(host: Host, places: &Places, lines: &[(String, String)]) -> Check {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(places.project());
     let began = Instant::now();
-    match run_for(command, payload.as_bytes(), CANARY_TIME) {
+    match run::to_its_end(command, payload.as_bytes(), CANARY_TIME) {
         Err(error) => say(Finding::Bad, format!("the installed command cannot be run: {error}")),
         Ok(words) if is_denial(host, &words) => {
             let time = began.elapsed().as_secs_f64() * 1000.0;
@@ -265,39 +254,4 @@ fn payload(host: Host, directory: &Utf8Path) -> Value {
             "cwd": directory, "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": input,
         }),
     }
-}
-
-/// Runs a command to its end, for so long at most.
-fn run_for(mut command: Command, stdin: &[u8], most: Duration) -> std::io::Result<Words> {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    if let Some(mut pipe) = child.stdin.take() {
-        // One that ends without reading has its reasons.
-        drop(pipe.write_all(stdin));
-    }
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let reader = |pipe: Option<Box<dyn std::io::Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(pipe) = pipe {
-                drop(pipe.take(1 << 20).read_to_end(&mut bytes));
-            }
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
-    };
-    let stdout = reader(stdout.map(|pipe| Box::new(pipe) as _));
-    let stderr = reader(stderr.map(|pipe| Box::new(pipe) as _));
-    let until = Instant::now() + most;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if Instant::now() > until {
-            drop(child.kill());
-            drop(child.wait());
-            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "it did not end in time"));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let exit = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(255);
-    Ok(Words { stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default(), exit })
 }
