@@ -1,6 +1,7 @@
 //! The agents, fetched once into the target directory.
 
 use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -20,7 +21,7 @@ const SETS: [(&str, &str, &str); 2] = [
 ];
 /// Written last: the lock file that was fetched.
 const STAMP: &str = "fetched.json";
-const TRIES: u32 = 3;
+const TRIES: u32 = 4;
 const EACH_TRY: Duration = Duration::from_secs(300);
 
 /// The fetched agents.
@@ -34,7 +35,7 @@ pub struct Agents {
 pub struct Unavailable(pub String);
 
 impl Agents {
-    /// Fetches what is not there yet: about 700 MB, once, under the target directory.
+    /// Fetches what is not there yet: about 800 MB, once, under the target directory.
     ///
     /// # Errors
     /// npm is missing or reaches no registry.
@@ -104,22 +105,30 @@ fn fetch_into(root: &Path, manifest: &str, lock: &str) -> Result<(), Error> {
     }
     fs::write(root.join("package.json"), manifest)?;
     fs::write(root.join("package-lock.json"), lock)?;
+    // It takes a while, and whoever waits should know for what.
+    let _ = writeln!(io::stderr(), "fetching the pinned agents into {}, once", root.display());
+    let tries = if must_be_had() { TRIES } else { 1 };
     let mut tried = 0;
     while let Err(error) = npm(root) {
         tried += 1;
-        if tried == TRIES {
+        if tried == tries {
             return Err(error);
         }
-        thread::sleep(Duration::from_secs(3 * u64::from(tried)));
+        thread::sleep(Duration::from_secs(5 * u64::from(tried)));
     }
     Ok(fs::write(root.join(STAMP), lock)?)
+}
+
+/// Whether an agent that cannot be had is a failure: where `CI` is `true`.
+pub fn must_be_had() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true")
 }
 
 /// Install scripts are not needed, and so are not run.
 fn npm(root: &Path) -> Result<(), Error> {
     let mut command = Command::new("npm");
     command
-        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retry-mintimeout=2000"])
         .current_dir(root)
         .stdin(Stdio::null());
     let ran = bounded::run(&mut command, root, "npm", EACH_TRY).map_err(|error| format!("npm: {error}"))?;

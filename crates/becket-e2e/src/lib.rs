@@ -11,7 +11,7 @@ mod host;
 mod program;
 mod sandbox;
 
-pub use agents::{Agents, Unavailable};
+pub use agents::{Agents, Unavailable, must_be_had};
 pub use bounded::{Ran, Served, left, run, serve, until};
 pub use dialect::{Dialect, Hook};
 pub use host::Host;

@@ -43,7 +43,16 @@ pub(crate) const CASES: &[Case] = &[
         say: with_left,
     },
     Case {
-        name: "a guard that hangs, with a child that hangs; it may take 2 s",
+        name: "a guard that hangs; it may take 2 s",
+        event: "PreToolUse",
+        limit: 2,
+        elsewhere: false,
+        hooks: |stage, _| vec![format!("exec {}", stage.linger(600))],
+        script: one_call,
+        say: with_left,
+    },
+    Case {
+        name: "the same, with a child that hangs too",
         event: "PreToolUse",
         limit: 2,
         elsewhere: false,
@@ -52,7 +61,7 @@ pub(crate) const CASES: &[Case] = &[
         say: with_left,
     },
     Case {
-        name: "the same, and the child has left its session",
+        name: "the same, and that child has left its session",
         event: "PreToolUse",
         limit: 2,
         elsewhere: false,
@@ -224,14 +233,17 @@ fn verdict(sight: &Sight) -> String {
     match sight.seconds {
         Some(seconds) => format!("{what}, {seconds:.1} s"),
         None => format!(
-            "{what}, and the agent ended ({}, {:.1} s in all)",
-            sight.agent.code.map_or_else(|| "killed".into(), |code| format!("exit code {code}")),
+            "{what}, and **the agent itself died** ({}, after {:.1} s in all)",
+            sight.agent.code.map_or_else(|| "by a signal".into(), |code| format!("exit code {code}")),
             sight.agent.took.as_secs_f64()
         ),
     }
 }
 
 fn with_left(sight: &Sight) -> String {
+    if sight.agent.cut {
+        return verdict(sight);
+    }
     format!("{}; {} left", verdict(sight), sight.left)
 }
 

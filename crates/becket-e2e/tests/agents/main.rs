@@ -12,7 +12,7 @@ mod stops;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use becket_e2e::{Agents, Host, Unavailable};
+use becket_e2e::{Agents, Host, Unavailable, must_be_had};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::play::{Behaviour, Check, Context};
@@ -21,7 +21,7 @@ fn main() {
     let arguments = Arguments::from_args();
     // A list is asked for often, by editors too, and needs no agent.
     let agents = if arguments.list { Err(Unavailable("only listed".into())) } else { Agents::fetch() };
-    let must = std::env::var("CI").is_ok_and(|value| value == "true");
+    let must = must_be_had();
     let context = Arc::new(agents.map(Context));
     let mut trials = Vec::new();
     for host in Host::ALL {
