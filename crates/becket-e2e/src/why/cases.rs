@@ -76,7 +76,7 @@ pub(crate) const CASES: &[Case] = &[
         elsewhere: false,
         hooks: |_, _| vec!["exit 2".into()],
         script: one_call,
-        say: verdict,
+        say: denial,
     },
     Case {
         name: "exit 2 with a reason on stderr",
@@ -85,7 +85,7 @@ pub(crate) const CASES: &[Case] = &[
         elsewhere: false,
         hooks: |_, _| vec!["echo 'the guard said no' >&2; exit 2".into()],
         script: one_call,
-        say: verdict,
+        say: denial,
     },
     Case {
         name: "a guard that crashes (SIGSEGV)",
@@ -112,7 +112,7 @@ pub(crate) const CASES: &[Case] = &[
         elsewhere: false,
         hooks: |_, words| vec![format!("echo '{}'", words.deny())],
         script: one_call,
-        say: verdict,
+        say: denial,
     },
     Case {
         name: "a deny with an unknown key beside it",
@@ -121,7 +121,7 @@ pub(crate) const CASES: &[Case] = &[
         elsewhere: false,
         hooks: |_, words| vec![format!("echo '{}'", words.deny_with_more())],
         script: one_call,
-        say: verdict,
+        say: denial,
     },
     Case {
         name: "a line of noise before the deny",
@@ -130,7 +130,7 @@ pub(crate) const CASES: &[Case] = &[
         elsewhere: false,
         hooks: |_, words| vec![format!("echo 'loading profile'; echo '{}'", words.deny())],
         script: one_call,
-        say: verdict,
+        say: denial,
     },
     Case {
         name: "two rewrites, the first of them slow",
@@ -238,6 +238,12 @@ fn verdict(sight: &Sight) -> String {
             sight.agent.took.as_secs_f64()
         ),
     }
+}
+
+/// Where the hook said no.
+fn denial(sight: &Sight) -> String {
+    let verdict = verdict(sight);
+    verdict.strip_prefix("ran").map_or_else(|| verdict.clone(), |rest| format!("**ran**{rest}"))
 }
 
 fn with_left(sight: &Sight) -> String {

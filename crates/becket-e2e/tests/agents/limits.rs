@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use becket_e2e::{Dialect, Error, Hook, Host, left};
+use serde_json::json;
 
 use crate::play::{Behaviour, Context, play, play_aloud};
 
@@ -12,6 +13,7 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
         Behaviour::all("hangs/albedo-lets-go", |context, host| hangs(context, host, Dialect::Albedo)),
         Behaviour::all("hangs/celeste-holds", |context, host| hangs(context, host, Dialect::Celeste)),
         Behaviour::all("hangs/shadowcode-holds", |context, host| hangs(context, host, Dialect::Shadowcode)),
+        Behaviour::all("unapproved/albedo", |context, host| unapproved(context, host, Dialect::Albedo)),
         Behaviour::all("unapproved/celeste", |context, host| unapproved(context, host, Dialect::Celeste)),
         Behaviour::all("unapproved/shadowcode", |context, host| {
             unapproved(context, host, Dialect::Shadowcode)
@@ -43,16 +45,23 @@ fn unapproved(context: &Context, host: Host, dialect: Dialect) -> Result<(), Err
     let sandbox = context.sandbox(host)?;
     let mark = sandbox.root().join("hook-ran").display().to_string();
     let (path, content) = match dialect {
+        Dialect::Albedo => {
+            let project = std::fs::canonicalize(sandbox.project())?.display().to_string();
+            let slug = project.replace(|character: char| !character.is_ascii_alphanumeric(), "-");
+            let entry = json!([{"hooks": [{"type": "command", "command": format!("touch {mark}")}]}]);
+            let content = json!({"hooks": {"PreToolUse": entry}});
+            (format!("home/.albedo/workspaces/{slug}/hooks.json"), content.to_string())
+        }
+        Dialect::Celeste => {
+            let content = json!({"hooks": [{"event": "PreToolUse", "command": format!("touch {mark}")}]});
+            ("project/.celeste/hooks.json".into(), content.to_string())
+        }
         Dialect::Shadowcode => (
-            "project/.shadowcode/hooks/mark.yaml",
+            "project/.shadowcode/hooks/mark.yaml".into(),
             format!("name: mark\nevents: [before_command]\ncommand: touch {mark}\n"),
         ),
-        Dialect::Albedo | Dialect::Celeste => (
-            "project/.celeste/hooks.json",
-            format!(r#"{{"hooks": [{{"event": "PreToolUse", "command": "touch {mark}"}}]}}"#),
-        ),
     };
-    sandbox.write(path, &content)?;
+    sandbox.write(&path, &content)?;
     let played = play_aloud(sandbox, host, [host.shell("echo x >ran")])?;
     played.expect(played.has("ran"), "the command ran")?;
     played.expect(played.sandbox.read("hook-ran").is_none(), "the hook did not")?;
