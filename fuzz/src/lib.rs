@@ -21,6 +21,7 @@ fn scope() -> Scope {
     Scope {
         workspace: "/w".into(),
         real_workspace: "/w".into(),
+        real_home: "/h".into(),
         homes: Homes {
             home: "/h".into(),
             albedo: "/h/.albedo".into(),

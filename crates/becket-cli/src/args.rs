@@ -226,8 +226,6 @@ pub(crate) enum Bundle {
 pub(crate) enum Dialect {
     Albedo,
     Celeste,
-    Claude,
-    Codex,
     Shadowcode,
 }
 
@@ -236,8 +234,6 @@ impl From<Dialect> for Name {
         match dialect {
             Dialect::Albedo => Self::Albedo,
             Dialect::Celeste => Self::Celeste,
-            Dialect::Claude => Self::Claude,
-            Dialect::Codex => Self::Codex,
             Dialect::Shadowcode => Self::Shadowcode,
         }
     }

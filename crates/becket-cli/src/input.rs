@@ -87,18 +87,31 @@ fn is_complete(text: &[u8]) -> bool {
     closed && depth == 0 && !in_string && text.trim_ascii_end().ends_with(b"}")
 }
 
+/// Largest file that is read whole, in bytes.
+const MAX_FILE: u64 = 1 << 30;
+
 /// A whole file, or stdin for `-`.
 pub(crate) fn file(path: &camino::Utf8Path) -> Result<Vec<u8>, CommandError> {
-    if path == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|error| CommandError::new(format!("cannot read stdin: {error}")))?;
-        return Ok(bytes);
+    let name = if path == "-" { "stdin".into() } else { becket::core::text::line(path.as_str()) };
+    let failed = |why: &dyn std::fmt::Display| CommandError::new(format!("cannot read {name}: {why}"));
+    let input: Box<dyn std::io::Read> = if path == "-" {
+        Box::new(std::io::stdin())
+    } else {
+        // Without NONBLOCK opening a FIFO would wait for a writer, perhaps for ever.
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+        let file = rustix::fs::open(path.as_std_path(), flags, rustix::fs::Mode::empty());
+        let file = std::fs::File::from(file.map_err(|errno| failed(&errno))?);
+        if !file.metadata().map_err(|error| failed(&error))?.is_file() {
+            return Err(failed(&"it is not a regular file").hint("use - to read from stdin"));
+        }
+        Box::new(file)
+    };
+    let mut bytes = Vec::new();
+    input.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(failed(&"it is larger than 1 GiB"));
     }
-    std::fs::read(path).map_err(|error| {
-        CommandError::new(format!("cannot read {}: {error}", becket::core::text::line(path.as_str())))
-    })
+    Ok(bytes)
 }
 
 #[cfg(test)]

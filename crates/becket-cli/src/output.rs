@@ -48,7 +48,7 @@ pub(crate) fn print(text: &str) -> Result<(), CommandError> {
 /// A value as JSON on stdout, on one line or, for people, on several.
 pub(crate) fn json(value: &impl serde::Serialize, pretty: bool) -> Result<(), CommandError> {
     let text = if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
-    let mut text = text.map_err(CommandError::new)?;
+    let mut text = becket::core::json::visible(&text.map_err(CommandError::new)?).into_owned();
     text.push('\n');
     print(&text)
 }

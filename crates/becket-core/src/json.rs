@@ -6,7 +6,8 @@
 //! [`Node`] gives one level at a time and keeps repeated keys and places, for files and replies that people
 //! write, so that a message can name line and column.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -112,6 +113,29 @@ pub fn parse(bytes: &[u8], repeated: Repeated) -> Result<Value, JsonError> {
     let value = Strict(repeated).deserialize(&mut reader).map_err(|error| JsonError::from_serde(&error))?;
     reader.end().map_err(|error| JsonError::from_serde(&error))?;
     Ok(value)
+}
+
+/// A JSON text whose strings show every character as itself: what acts on a terminal or hides is escaped. It means the
+/// same.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    // Outside strings JSON is ASCII, and serde_json escapes the controls among that.
+    let is_shown =
+        |character: char| character.is_ascii() && character != '\u{7f}' || crate::text::is_visible(character);
+    if text.chars().all(is_shown) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_shown(character) {
+            escaped.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 /// "a string", "an object", … for messages.
@@ -294,6 +318,16 @@ mod tests {
 
     fn message(text: &str) -> String {
         parse_object(text.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_hides_is_escaped_and_means_the_same() {
+        let value = serde_json::json!({"a\u{202e}": "\u{9b}x\u{e0001}é\u{7f}"});
+        let written = serde_json::to_string(&value).unwrap();
+        let shown = visible(&written);
+        assert_eq!(shown, r#"{"a\u202e":"\u009bx\udb40\udc01é\u007f"}"#);
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+        assert!(matches!(visible("{\n \"a\": 1}"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -90,7 +90,8 @@ pub struct File {
     pub bytes: Arc<[u8]>,
     /// When it was last written, in milliseconds since 1970.
     pub modified_ms: i64,
-    /// Why it must not be believed as a store of approvals: a strange owner, or others may write it.
+    /// Why neither approvals nor the user's own hooks in it are believed: a strange owner, others may write it, or
+    /// links lead into the workspace.
     pub unsafe_store: Option<String>,
 }
 
@@ -121,6 +122,9 @@ pub enum Refusal {
     /// It changed while it was read, several times over.
     #[error("it keeps changing while it is read")]
     Changing,
+    /// The system has no room to open it: what stands there is not known.
+    #[error("it could not be opened: {0}")]
+    NoRoom(String),
     /// The operating system refused.
     #[error("{0}")]
     Io(String),

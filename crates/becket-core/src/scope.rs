@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::dialect::Name;
-use crate::place::is_inside;
+use crate::place::{File, is_inside};
 
 /// The user's directories. Each is absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub struct Scope {
     pub workspace: Utf8PathBuf,
     /// The workspace with symbolic links resolved: by this name some systems' own stores know it.
     pub real_workspace: Utf8PathBuf,
+    /// The home directory with symbolic links resolved.
+    pub real_home: Utf8PathBuf,
     /// The user's directories.
     pub homes: Homes,
     /// The settings in force.
@@ -85,9 +87,15 @@ impl Scope {
     /// Whether whoever writes the workspace could have planted `path` there. A home directory used as a workspace
     /// holds the user's own files and does not count.
     pub fn is_planted(&self, path: &Utf8Path) -> bool {
-        [&self.workspace, &self.real_workspace]
-            .into_iter()
-            .any(|workspace| is_inside(path, workspace) && !is_inside(&self.homes.home, workspace))
+        let is_own =
+            is_inside(&self.homes.home, &self.workspace) || is_inside(&self.real_home, &self.real_workspace);
+        !is_own && (is_inside(path, &self.workspace) || is_inside(path, &self.real_workspace))
+    }
+
+    /// Why neither approvals nor the user's own hooks in a file are believed: somebody else could have written it.
+    pub fn distrust(&self, path: &Utf8Path, file: &File) -> Option<String> {
+        let planted = "it lies inside the workspace, so whoever writes there could have planted it";
+        if self.is_planted(path) { Some(planted.to_owned()) } else { file.unsafe_store.clone() }
     }
 
     /// A variable of the inherited environment.
@@ -105,6 +113,7 @@ pub(crate) mod tests {
         Scope {
             workspace: "/w".into(),
             real_workspace: "/w".into(),
+            real_home: "/h".into(),
             homes: Homes {
                 home: "/h".into(),
                 albedo: "/h/.albedo".into(),
@@ -122,9 +131,12 @@ pub(crate) mod tests {
     fn a_store_inside_the_workspace_is_planted_unless_the_workspace_is_home() {
         let mut scope = scope();
         scope.workspace = "/h/project".into();
+        scope.real_workspace = "/data/project".into();
+        assert!(scope.is_planted("/data/project/.albedo".into()));
         assert!(scope.is_planted("/h/project/.albedo".into()));
         assert!(!scope.is_planted("/h/project2/.albedo".into()));
         scope.workspace = "/h".into();
+        scope.real_workspace = "/h".into();
         assert!(!scope.is_planted("/h/.albedo".into()));
     }
 }

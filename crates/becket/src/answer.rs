@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::engine::{Engine, Loaded};
 use crate::files::{self, FileError};
 use crate::home::{self, Home};
-use crate::read;
+use crate::read::{self, Reader};
 
 /// Why an answer was not taken. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,9 @@ pub enum AnswerError {
         /// The source.
         path: String,
     },
+    /// A hook must not answer for a person.
+    #[error("this is fired from inside a hook, and hooks do not answer for people")]
+    InsideAHook,
     /// There is no content to approve.
     #[error("{path} has no content that could be approved")]
     Nothing {
@@ -128,6 +131,7 @@ impl Engine {
         shown: Option<&str>,
     ) -> Result<Answered, AnswerError> {
         let scope = self.scope(workspace.clone(), Mode::Build);
+        self.check_person()?;
         let home = Home::open(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let loaded = self.load(workspace.clone());
@@ -181,6 +185,7 @@ impl Engine {
         if !std::fs::metadata(&scope.workspace).is_ok_and(|data| data.is_dir()) {
             return Err(FileError::new(&scope.workspace, "it is not a directory").into());
         }
+        self.check_person()?;
         let home = Home::open(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let mut ledger = home.ledger()?;
@@ -191,6 +196,11 @@ impl Engine {
         let what = journal::What::Answered { dialect: Name::Shadowcode, path, answer, hash: None };
         drop(home.journal(&[Record { v: journal::VERSION, at: home::now(), what }]));
         Ok(scope.workspace)
+    }
+
+    /// Refuses whoever answers from inside a hook.
+    pub(crate) fn check_person(&self) -> Result<(), AnswerError> {
+        if self.is_inside_a_hook() { Err(AnswerError::InsideAHook) } else { Ok(()) }
     }
 
     fn dialect(&self, source: &Source) -> Result<&'static dyn Dialect, AnswerError> {
@@ -237,7 +247,7 @@ impl OpenStore {
             files::create_directory(folder)?;
         }
         let locked = lock.as_deref().map(files::locked).transpose()?;
-        let before = match read::read(&Place::file(path.clone(), limit)) {
+        let before = match Reader::within(scope).read(&Place::file(path.clone(), limit)) {
             Found::Missing => None,
             Found::File(file) => match file.unsafe_store {
                 Some(why) => return Err(FileError::new(&path, format!("{why}: it is left as it is"))),

@@ -50,6 +50,7 @@ impl Engine {
     pub fn add_bundle(&self, workspace: Utf8PathBuf, bytes: &[u8]) -> Result<BundleChange, AnswerError> {
         let bundle = Bundle::parse(bytes).map_err(AnswerError::Refused)?;
         let scope = self.scope(workspace, Mode::Build);
+        self.check_person()?;
         let home = Home::open(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let record = RecordFile::of(&home, &scope, &bundle.name)?;
@@ -94,6 +95,7 @@ impl Engine {
     /// There is no such bundle, or its grants cannot be revoked; no file was deleted.
     pub fn remove_bundle(&self, workspace: Utf8PathBuf, plugin: &str) -> Result<BundleChange, AnswerError> {
         let scope = self.scope(workspace, Mode::Build);
+        self.check_person()?;
         let home = Home::open(&scope)?;
         let _one_at_a_time = home.lock_answers()?;
         let record = RecordFile::of(&home, &scope, plugin)?;

@@ -10,14 +10,17 @@ use becket_core::journal::{self, Record};
 use becket_core::ledger::Ledger;
 use becket_core::merge::{self, Voice};
 use becket_core::outcome::{Decision, Outcome};
+use becket_core::place::{Found, Refusal};
 use becket_core::redact;
 use becket_core::scope::{Mode, Scope};
 use becket_core::session::Facts;
+use becket_core::text;
 use becket_exec::{Cancel, Pool};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::caller::{self, Caller};
 use crate::calls::{self, Turn};
+use crate::files::FileError;
 use crate::home::{self, Home};
 use crate::nested;
 use crate::read::{self, Reader};
@@ -79,6 +82,7 @@ pub struct Engine {
     pub(crate) dialects: Vec<&'static dyn Dialect>,
     pub(crate) environment: Arc<[(OsString, OsString)]>,
     pub(crate) directory: Utf8PathBuf,
+    real_home: Utf8PathBuf,
     custodian: Custodian,
     /// Sessions of a forgetful engine.
     memory: Option<Memory>,
@@ -95,6 +99,8 @@ pub struct Loaded {
     pub(crate) ledger: Ledger,
     pub(crate) home: Option<Home>,
     messages: Vec<String>,
+    /// A place that could not be looked at for want of room: what guards stand there is not known.
+    unread: Option<String>,
 }
 
 impl Engine {
@@ -119,6 +125,7 @@ impl Engine {
         let is_on = |name: Name| wanted(name) && !settings.settings.off.contains(&name);
         let dialects = dialect::ALL.iter().copied().filter(|dialect| is_on(dialect.name())).collect();
         Ok(Self {
+            real_home: read::resolved(&settings.homes.home),
             settings,
             dialects,
             environment: options.environment.into(),
@@ -133,6 +140,10 @@ impl Engine {
         &self.settings
     }
 
+    pub(crate) fn is_inside_a_hook(&self) -> bool {
+        nested::is_inside_a_hook(&self.environment, &self.settings.homes.becket)
+    }
+
     pub(crate) fn custodian(&self) -> &Custodian {
         &self.custodian
     }
@@ -144,6 +155,7 @@ impl Engine {
     pub(crate) fn scope(&self, workspace: Utf8PathBuf, mode: Mode) -> Scope {
         Scope {
             real_workspace: read::resolved(&workspace),
+            real_home: self.real_home.clone(),
             workspace,
             homes: self.settings.homes.clone(),
             settings: self.settings.settings.clone(),
@@ -182,17 +194,24 @@ impl Engine {
             let path = scope.homes.becket.to_string();
             problems.push(Problem { path, line: None, column: None, message: message.clone() });
         }
-        let mut reader = Reader::default();
+        let mut reader = Reader::within(&scope);
+        let mut unread = None;
         let rules = self
             .dialects
             .iter()
             .map(|dialect| {
-                let found: Vec<_> = dialect.places(&scope).iter().map(|place| reader.read(place)).collect();
+                let places = dialect.places(&scope);
+                let found: Vec<_> = places.iter().map(|place| reader.read(place)).collect();
+                for (place, found) in places.iter().zip(&found) {
+                    if let Found::Refused(why @ Refusal::NoRoom(_)) = found {
+                        unread.get_or_insert_with(|| format!("{}: {why}", text::line(place.path.as_str())));
+                    }
+                }
                 let kept = facts.kept.get(&dialect.name());
                 dialect.load(&scope, &found, &Known { ledger: &ledger, kept })
             })
             .collect();
-        Loaded { scope, rules, problems, ledger, home, messages }
+        Loaded { scope, rules, problems, ledger, home, messages, unread }
     }
 
     /// Fires one event: loads, runs what applies, remembers, records, and says what the agent must do.
@@ -204,7 +223,7 @@ impl Engine {
     pub fn fire_from(&self, request: &Request<'_>, caller: &Caller<'_>) -> Outcome {
         let began = Instant::now();
         let event = request.event;
-        if nested::is_inside_a_hook(&self.environment) {
+        if self.is_inside_a_hook() {
             let mut outcome = Outcome::nothing(event.name);
             outcome.messages.push("becket: fired inside a hook, so no hooks run".to_owned());
             return outcome;
@@ -212,7 +231,8 @@ impl Engine {
         let session = Session::of(self, request, caller.start);
         if let Some(outcome) = caller::held(&session, event) {
             let scope = self.scope(session.workspace.clone(), Mode::Build);
-            self.record(event, &self.load_with(scope, &session.facts), &outcome, Vec::new());
+            // The outcome is made and told; that its record was not kept changes nothing.
+            drop(self.record(event, &self.load_with(scope, &session.facts), &outcome, Vec::new()));
             return outcome;
         }
         let ended = self.close_calls(&session, request, caller);
@@ -261,36 +281,54 @@ impl Engine {
             records = runs.finish();
             voices
         };
-        self.add_own_voice(&mut voices, loaded);
+        self.add_own_voice(event, &mut voices, loaded);
         let mut messages = loaded.messages.clone();
         messages.extend(session.settle(event, &mut voices, loaded.scope.settings.stop_limit));
         let mut outcome = merge::outcome(event.name, voices);
         outcome.messages.extend(messages);
-        self.record(event, loaded, &outcome, records);
+        if let Err(error) = self.record(event, loaded, &outcome, records) {
+            // A record that cannot be kept changes no verdict.
+            outcome.messages.push(format!("becket: the journal could not be written: {error}"));
+        }
         outcome
     }
 
-    /// What Becket itself has to say: what is wrong with its settings.
-    fn add_own_voice(&self, voices: &mut Vec<Voice>, loaded: &Loaded) {
+    /// What Becket itself has to say: what is wrong with its settings, and a gate that it cannot judge.
+    fn add_own_voice(&self, event: &Event, voices: &mut Vec<Voice>, loaded: &Loaded) {
         let problems = &self.settings.problems;
-        if problems.is_empty() {
+        if problems.is_empty() && loaded.unread.is_none() {
             return;
         }
         let notices = problems.iter().map(|problem| Notice {
             key: format!("becket settings {problem}"),
             text: format!("becket: {problem}"),
         });
-        let said = Said { notices: notices.collect(), ..Said::default() };
+        let mut said = Said { notices: notices.collect(), ..Said::default() };
+        if let Some(unread) = &loaded.unread {
+            said.messages.push(format!("becket: {unread}: what hooks stand there is not known"));
+            if event.name.is_gate() {
+                said.decision = Decision::Deny;
+                said.reason = Some(format!("this could not be judged: {unread}"));
+            }
+        }
         // A voice needs a dialect's name; a message that says nothing else belongs to none of them.
         let dialect = loaded.rules.first().map_or(Name::Albedo, |rules| rules.dialect());
         voices.push(Voice { dialect, said });
     }
 
-    fn record(&self, event: &Event, loaded: &Loaded, outcome: &Outcome, mut records: Vec<Record>) {
+    fn record(
+        &self,
+        event: &Event,
+        loaded: &Loaded,
+        outcome: &Outcome,
+        mut records: Vec<Record>,
+    ) -> Result<(), FileError> {
         let is_silent = outcome.runs.is_empty() && outcome.decision == Decision::Allow;
-        let (Some(home), true, None) = (&loaded.home, self.settings.journal, &self.memory) else { return };
+        let (Some(home), true, None) = (&loaded.home, self.settings.journal, &self.memory) else {
+            return Ok(());
+        };
         if is_silent && records.is_empty() {
-            return;
+            return Ok(());
         }
         let mut outcome = outcome.clone();
         mask(&mut outcome);
@@ -304,8 +342,7 @@ impl Engine {
                 outcome: Box::new(outcome),
             },
         });
-        // A record that cannot be kept changes no verdict.
-        drop(home.journal(&records));
+        home.journal(&records)
     }
 }
 

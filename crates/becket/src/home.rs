@@ -15,6 +15,7 @@ use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::files::{self, FileError, Locked};
+use crate::nested;
 use crate::read;
 
 /// Largest ledger that is read, in bytes.
@@ -30,7 +31,7 @@ const SESSION_LIMIT: u64 = 16 << 20;
 const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A mark of a run that is this old belongs to none.
-const RUN_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+const RUN_AGE: Duration = Duration::from_secs(24 * 3600);
 
 /// So many files are looked at for their age when a session begins.
 const AGED_AT_ONCE: usize = 64;
@@ -69,6 +70,9 @@ impl Home {
         }
         if let Some(why) = read::distrust(&stat) {
             return Err(FileError::new(path, format!("{why}, so nothing in it is believed")));
+        }
+        if scope.is_planted(&read::resolved(path)) {
+            return Err(FileError::new(path, "it leads into the workspace, so nothing in it is believed"));
         }
         Ok(Self { path: path.clone() })
     }
@@ -183,7 +187,7 @@ impl Home {
         file.write_all(lines.as_bytes()).map_err(io)?;
         if is_new {
             self.forget("sessions", SESSION_AGE);
-            self.forget("runs", RUN_AGE);
+            self.forget(nested::RUNS, RUN_AGE);
         }
         Ok(())
     }
@@ -192,7 +196,19 @@ impl Home {
     /// killed. What cannot be removed is left.
     fn forget(&self, folder: &str, most: Duration) {
         let Ok(entries) = fs::read_dir(self.path.join(folder)) else { return };
-        for entry in entries.flatten().take(AGED_AT_ONCE) {
+        // A large folder is gone through in parts, by the last character of the names, whose turn changes with time.
+        let turn = now().0.unsigned_abs() % 16;
+        let is_its_turn = |name: &str| {
+            let stem = name.split('.').next().unwrap_or_default();
+            stem.chars()
+                .next_back()
+                .and_then(|last| last.to_digit(16))
+                .is_none_or(|last| u64::from(last) == turn)
+        };
+        for (number, entry) in entries.flatten().enumerate() {
+            if number >= AGED_AT_ONCE && !entry.file_name().to_str().is_some_and(is_its_turn) {
+                continue;
+            }
             let age =
                 entry.metadata().and_then(|data| data.modified()).map(|at| at.elapsed().unwrap_or_default());
             if age.is_ok_and(|age| age > most) {
@@ -234,7 +250,7 @@ impl Home {
 
     /// A file that marks a living run: locked while hooks of this process run.
     pub(crate) fn run_mark(&self, name: &str) -> Result<(Utf8PathBuf, fs::File), FileError> {
-        let path = self.folder("runs")?.join(name);
+        let path = self.folder(nested::RUNS)?.join(name);
         let file = files::open_appended(&path)?;
         Ok((path, file))
     }

@@ -2,7 +2,8 @@
 //!
 //! Every run is given a mark in its environment: the path of a file that is locked as long as hooks of the marking
 //! process run, and names that process. A mark is believed only if the file is ours, locked, and its process an
-//! ancestor; an invented one changes nothing.
+//! ancestor; an invented one changes nothing. A hook that cleans its environment is still found: the program does
+//! nothing beside running hooks, so whatever has a running one above it is inside a hook.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -17,6 +18,12 @@ use crate::home::Home;
 /// The variable that holds the mark.
 pub(crate) const VARIABLE: &str = "BECKET_EVENT";
 
+/// The folder of marks in `BECKET_HOME`.
+pub(crate) const RUNS: &str = "runs";
+
+/// What a mark says of a process that does nothing beside firing events.
+const PROGRAM: &str = "program";
+
 /// A living run's mark. Dropping it takes it back.
 #[derive(Debug)]
 pub(crate) struct Mark {
@@ -25,11 +32,14 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    pub(crate) fn set(home: &Home) -> Result<Self, FileError> {
+    /// `is_program`: this process does nothing beside firing events.
+    pub(crate) fn set(home: &Home, is_program: bool) -> Result<Self, FileError> {
         let name = format!("{}-{}", std::process::id(), random());
         let (path, mut file) = home.run_mark(&name)?;
         let process = Process::of(std::process::id());
-        let text = process.map(|process| format!("{} {}\n", process.id, process.started)).unwrap_or_default();
+        let kind = if is_program { PROGRAM } else { "library" };
+        let text =
+            process.map(|process| format!("{} {} {kind}\n", process.id, process.started)).unwrap_or_default();
         file.write_all(text.as_bytes()).map_err(|error| FileError::new(&path, error))?;
         Ok(Self { path, _locked: file })
     }
@@ -45,13 +55,19 @@ impl Drop for Mark {
     }
 }
 
-/// Whether this process runs inside a hook of a living Becket.
-pub(crate) fn is_inside_a_hook(environment: &[(OsString, OsString)]) -> bool {
+/// Whether this process runs inside a hook of a living Becket. Marks lie in `home`.
+pub(crate) fn is_inside_a_hook(environment: &[(OsString, OsString)], home: &Utf8Path) -> bool {
     let mark = environment.iter().find(|(name, _)| name == VARIABLE).and_then(|(_, value)| value.to_str());
-    mark.is_some_and(|mark| is_living(Utf8Path::new(mark)))
+    if mark.is_some_and(|mark| is_living(Utf8Path::new(mark), false)) {
+        return true;
+    }
+    // Mostly there is none: then nobody's ancestors are looked at.
+    let Ok(runs) = home.join(RUNS).read_dir_utf8() else { return false };
+    runs.flatten().any(|run| is_living(run.path(), true))
 }
 
-fn is_living(path: &Utf8Path) -> bool {
+/// Whether a mark's file belongs to a living run above this process; `of_program`: only one that does nothing else.
+fn is_living(path: &Utf8Path, of_program: bool) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     let is_ours =
         data.is_file() && data.uid() == rustix::process::geteuid().as_raw() && data.mode() & 0o022 == 0;
@@ -68,6 +84,9 @@ fn is_living(path: &Utf8Path) -> bool {
     }
     let mut words = text.split_whitespace().map(str::parse::<u64>);
     let (Some(Ok(id)), Some(Ok(started))) = (words.next(), words.next()) else { return false };
+    if of_program && !text.trim_end().ends_with(PROGRAM) {
+        return false;
+    }
     ancestors().any(|process| u64::from(process.id) == id && process.started == started)
 }
 

@@ -3,10 +3,11 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 
 use becket_core::place::{self, Entry, Found, Links, Place, Refusal, What};
+use becket_core::scope::Scope;
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2};
 use rustix::io::Errno;
@@ -25,11 +26,18 @@ pub(crate) fn read(place: &Place) -> Found {
 
 /// Reads several places; a directory that confines more than one of them is opened once.
 #[derive(Default)]
-pub(crate) struct Reader {
+pub(crate) struct Reader<'a> {
     roots: Vec<(Utf8PathBuf, Result<OwnedFd, Errno>)>,
+    /// Files that links lead into its workspace are told.
+    scope: Option<&'a Scope>,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
+    /// A reader that tells of files in the scope's workspace.
+    pub(crate) fn within(scope: &'a Scope) -> Self {
+        Self { scope: Some(scope), ..Self::default() }
+    }
+
     /// As [`read`].
     pub(crate) fn read(&mut self, place: &Place) -> Found {
         if !place.path.is_absolute() {
@@ -68,6 +76,9 @@ impl Reader {
             (Err(Errno::LOOP | Errno::NOTDIR), Links::Refuse { .. }) => Err(Refusal::Link),
             (Err(Errno::XDEV), _) => Err(Refusal::Escapes),
             (Err(Errno::NXIO), _) => Err(Refusal::NotRegular),
+            (Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)), _) => {
+                Err(Refusal::NoRoom(errno.to_string()))
+            }
             (Err(errno), _) => Err(Refusal::Io(errno.to_string())),
         }
     }
@@ -94,7 +105,7 @@ impl Reader {
     fn file(&mut self, place: &Place, path: &Utf8Path) -> Result<Found, Refusal> {
         for _ in 0..TRIES {
             let Some(fd) = self.opened(place, path, OFlags::RDONLY)? else { return Ok(Found::Missing) };
-            if let Some(file) = read_once(fd, place.limit)? {
+            if let Some(file) = read_once(fd, place.limit, self.scope)? {
                 return Ok(Found::File(file));
             }
         }
@@ -144,7 +155,7 @@ fn settle(result: Result<Found, Refusal>) -> Found {
 }
 
 /// The file's bytes; `None` if it changed meanwhile.
-fn read_once(fd: OwnedFd, limit: u64) -> Result<Option<place::File>, Refusal> {
+fn read_once(fd: OwnedFd, limit: u64, scope: Option<&Scope>) -> Result<Option<place::File>, Refusal> {
     let io = |error: &dyn std::fmt::Display| Refusal::Io(error.to_string());
     let before = fstat(&fd).map_err(|error| io(&error))?;
     if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
@@ -167,7 +178,7 @@ fn read_once(fd: OwnedFd, limit: u64) -> Result<Option<place::File>, Refusal> {
             .st_mtime
             .saturating_mul(1000)
             .saturating_add(after.st_mtime_nsec.cast_signed() / 1_000_000),
-        unsafe_store: distrust(&after),
+        unsafe_store: distrust(&after).or_else(|| planted(&file, scope?)),
     }))
 }
 
@@ -183,7 +194,18 @@ pub(crate) fn distrust(stat: &Stat) -> Option<String> {
     if stat.st_uid != user && stat.st_uid != 0 {
         return Some(format!("it belongs to user {}, not to you", stat.st_uid));
     }
-    (stat.st_mode & 0o022 != 0).then(|| "others may write it".to_owned())
+    // A group that is the user's own, as many systems make one for each user, is nobody else.
+    let group = stat.st_mode & 0o020 != 0 && stat.st_gid != rustix::process::getegid().as_raw();
+    (group || stat.st_mode & 0o002 != 0).then(|| "others may write it".to_owned())
+}
+
+/// Whether links led to a file in the workspace.
+fn planted(file: &File, scope: &Scope) -> Option<String> {
+    let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let real = Utf8PathBuf::from_path_buf(real).ok()?;
+    scope
+        .is_planted(&real)
+        .then(|| "it leads into the workspace, so whoever writes there could have planted it".to_owned())
 }
 
 /// Whether anything is at an absolute path, links followed.

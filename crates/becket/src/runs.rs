@@ -42,7 +42,10 @@ impl<'a> Runs<'a> {
     pub(crate) fn run(&mut self, rules: &dyn Rules, batch: dialect::Batch) -> Vec<Finished> {
         let started: Vec<_> = batch.jobs.iter().map(|job| (home::now(), rules.record(job, None))).collect();
         if self.mark.is_none() {
-            self.mark = self.loaded.home.as_ref().and_then(|home| Mark::set(home).ok());
+            self.mark = self.loaded.home.as_ref().and_then(|home| {
+                let is_program = matches!(self.engine.custodian(), Custodian::Fork);
+                Mark::set(home, is_program).ok()
+            });
         }
         let bounds = Bounds {
             began: self.began,

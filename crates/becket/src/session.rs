@@ -18,6 +18,9 @@ use crate::read;
 /// How the keys of sessions begin that their host has named.
 const NAMED: &str = "session ";
 
+/// Longest path that Linux takes, in bytes.
+const MOST_OF_A_PATH: usize = 4096;
+
 /// Sessions of an engine that forgets.
 pub(crate) type Memory = Mutex<BTreeMap<String, Facts>>;
 
@@ -37,7 +40,9 @@ impl<'a> Session<'a> {
     pub(crate) fn of(engine: &'a Engine, request: &Request<'_>, project: Option<&Utf8Path>) -> Self {
         let event = request.event;
         let named = request.workspace.map(|named| read::absolute(named, &engine.directory));
-        let reported = event.cwd.as_deref().filter(|cwd| cwd.is_absolute());
+        // A path that no system takes is nobody's directory.
+        let is_path = |cwd: &&Utf8Path| cwd.is_absolute() && cwd.as_str().len() <= MOST_OF_A_PATH;
+        let reported = event.cwd.as_deref().filter(is_path);
         let start = project.or(reported).unwrap_or(&engine.directory);
         // The home's safety is judged against the workspace; until that is known, against the start.
         let guess = named.clone().unwrap_or_else(|| start.to_owned());
@@ -56,10 +61,9 @@ impl<'a> Session<'a> {
         }
         let found = || engine.find_workspace(&read::absolute(start, &engine.directory));
         session.workspace = named.clone().or_else(|| session.facts.workspace.clone()).unwrap_or_else(found);
-        let is_planted = |workspace: &Utf8PathBuf| {
-            engine.scope(workspace.clone(), Mode::Build).is_planted(&engine.settings.homes.becket)
-        };
-        if session.home.is_some() && is_planted(&session.workspace) {
+        let is_safe =
+            |workspace: &Utf8PathBuf| Home::open(&engine.scope(workspace.clone(), Mode::Build)).is_ok();
+        if session.home.is_some() && !is_safe(&session.workspace) {
             // Whoever writes the workspace could have written these facts.
             session.home = None;
             session.facts = Facts::default();
@@ -141,7 +145,7 @@ impl<'a> Session<'a> {
             Err(message) => {
                 *voices = settled;
                 self.messages.push(format!("becket: the session could not be remembered: {message}"));
-                if event.name.is_stop() && event.flag("stop_hook_active") != Some(false) {
+                if event.name.is_stop() {
                     unbounded_stop(voices);
                 }
             }

@@ -37,11 +37,9 @@ struct Setting {
 }
 
 /// Everything that can be set.
-const TABLE: [Setting; 13] = [
+const TABLE: [Setting; 11] = [
     switch("dialects.albedo", "true", "albedo's hooks: ALBEDO_HOME/hooks.json and the workspace's"),
     switch("dialects.celeste", "true", "Celeste's hooks: ~/.celeste and .celeste/hooks.json"),
-    switch("dialects.claude", "true", "Claude Code's hooks"),
-    switch("dialects.codex", "true", "Codex's hooks"),
     switch("dialects.shadowcode", "true", "ShadowCode's hooks: .shadowcode/hooks and .shadow/hooks"),
     path("homes.albedo", "ALBEDO_HOME", "albedo's directory; by default ~/.albedo"),
     path(
@@ -166,6 +164,16 @@ pub fn load(file: Option<&Utf8Path>, environment: &[(OsString, OsString)]) -> Re
         None => config.join("becket/config.toml"),
     };
     let mut problems = Vec::new();
+    for name in TABLE.iter().filter_map(|setting| setting.variable).chain([
+        "HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+    ]) {
+        if environment.iter().any(|(key, value)| key == name && value.to_str().is_none()) {
+            let message = "it is not valid UTF-8: it counts as not set".to_owned();
+            problems.push(Problem { path: format!("${name}"), line: None, column: None, message });
+        }
+    }
     let written = read_file(&path, file.is_some(), &mut problems)?;
     let effective: Vec<Effective> = TABLE
         .iter()
@@ -199,7 +207,7 @@ pub fn load(file: Option<&Utf8Path>, environment: &[(OsString, OsString)]) -> Re
         config,
         home,
     };
-    let names = [Name::Albedo, Name::Celeste, Name::Claude, Name::Codex, Name::Shadowcode];
+    let names = [Name::Albedo, Name::Celeste, Name::Shadowcode];
     let settings = Settings {
         off: names.into_iter().filter(|name| get(&format!("dialects.{name}")) == "false").collect(),
         stop_limit: get("stop.max_continuations").parse().unwrap_or(8),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use becket::core::dialect::{Problem, Source};
+use becket::core::dialect::{Problem, Source, Standing};
 use becket::core::text;
 use serde_json::{Value, json};
 
@@ -69,7 +69,11 @@ fn source_json(source: &Source) -> Value {
 /// A source as a person reads it before answering. Everything that comes from the file is escaped.
 pub(super) fn describe(page: &mut String, source: &Source) {
     let path = text::line(&source.path);
-    let standing = if source.needs_approval { source.standing.as_str() } else { "trusted, your own" };
+    let standing = match (source.needs_approval, source.standing) {
+        (true, standing) => standing.as_str(),
+        (false, Standing::Trusted) => "trusted, your own",
+        (false, _) => "your own, but not believed",
+    };
     let _ = writeln!(page, "{path}  [{} {}: {standing}]", source.dialect, source.kind);
     if let Some(hash) = &source.hash {
         let _ = writeln!(page, "  hash {hash}");

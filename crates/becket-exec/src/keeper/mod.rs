@@ -33,6 +33,9 @@ pub use serve::keeper_main;
 /// seconds, everything else far less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long an answer may take before the keeper is told to go on, in case somebody stopped it.
+const WAKE: Duration = Duration::from_millis(250);
+
 /// A process that is the parent of one event's jobs, and reaps everything below itself.
 ///
 /// It has one thread, a session of its own, `/dev/null` as its standard descriptors, and of the
@@ -239,9 +242,29 @@ impl Keeper {
     }
 
     fn answer(&mut self) -> Result<(wire::Answer, Option<OwnedFd>), wire::Closed> {
+        self.wake();
         let answer = wire::receive_answer(self.socket.as_fd());
-        self.gone |= answer.is_err();
+        if answer.is_err() {
+            self.gone = true;
+            // It may be alive and silent: nobody would ever end it.
+            self.send(Signal::KILL);
+        }
         answer
+    }
+
+    /// Waits a moment for an answer; a keeper that gives none may have been stopped by a job, and goes on.
+    fn wake(&self) {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        let moment = Timespec { tv_sec: 0, tv_nsec: WAKE.subsec_nanos().into() };
+        if poll(&mut fds, Some(&moment)) == Ok(0) {
+            self.send(Signal::CONT);
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        if let Some(process) = &self.process {
+            let _ = rustix::process::pidfd_send_signal(process, signal);
+        }
     }
 
     /// The event is over; the keeper looks whether it can serve another.

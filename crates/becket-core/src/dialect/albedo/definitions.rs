@@ -208,7 +208,8 @@ impl Reading<'_> {
         match Pattern::new(&written) {
             Ok(pattern) => (Some(written), Ok(Matcher::Pattern(pattern))),
             Err(error) => {
-                let why = format!("invalid matcher {}: {}", text::quote(&written), error.message);
+                let shown = text::quote(&text::bounded(&written, 200));
+                let why = format!("invalid matcher {shown}: {}", error.message);
                 self.problem(node, format!("{why}: the hooks of this entry do not run"));
                 (Some(written), Err(why))
             }

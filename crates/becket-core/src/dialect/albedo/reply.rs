@@ -26,8 +26,10 @@ pub(super) struct Reply {
     /// In albedo's keys.
     pub(super) rewrite: Option<Object>,
     pub(super) context: Option<String>,
-    /// For the person, escaped where it is not the hook's own note.
-    pub(super) messages: Vec<String>,
+    /// The hook's own note for the person.
+    pub(super) note: Option<String>,
+    /// What is to be said of the answer itself; whoever shows it says whose it was.
+    pub(super) remarks: Vec<String>,
 }
 
 impl Reply {
@@ -39,7 +41,8 @@ impl Reply {
             halt: None,
             rewrite: None,
             context: None,
-            messages: Vec::new(),
+            note: None,
+            remarks: Vec::new(),
         }
     }
 }
@@ -59,7 +62,10 @@ pub(super) fn read(moment: EventName, finished: &Finished) -> Reply {
         }
         End::Signalled(signal) => Reply::of(Status::Failed, format!("ended by {}", signal_name(*signal))),
         End::TimedOut => {
-            let seconds = finished.job.command.timeout.as_secs_f64();
+            // The event's own time may have run out first.
+            let own = finished.job.command.timeout;
+            let ran = (finished.duration.as_secs_f64() * 10.0).round() / 10.0;
+            let seconds = if finished.duration < own { ran } else { own.as_secs_f64() };
             Reply::of(Status::TimedOut, format!("did not finish within {seconds} s and was ended"))
         }
         End::Overflowed(stream) => {
@@ -93,7 +99,14 @@ fn success(moment: EventName, stdout: &Captured) -> Reply {
         return invalid(&format!("its output is not a JSON object: {shown}"));
     }
     match json::parse(trimmed.as_bytes(), Repeated::LastWins) {
-        Ok(Value::Object(object)) => answer(moment, &object),
+        Ok(Value::Object(object)) => {
+            let mut reply = answer(moment, &object);
+            // As in albedo the last of repeated keys counts; that another was lost is not kept quiet.
+            if let Err(repeated) = json::parse(trimmed.as_bytes(), Repeated::Refuse) {
+                reply.remarks.push(format!("in its answer {}: the last one counts", repeated.message));
+            }
+            reply
+        }
         Ok(other) => invalid(&format!("its output is {}, not an object", json::kind_of(&other))),
         Err(error) => invalid(&format!("its output is not one JSON object: {error}")),
     }
@@ -164,7 +177,7 @@ fn checked_answer(moment: EventName, object: &Object) -> Result<Reply, String> {
     let context = specific.string("additionalContext")?;
 
     let mut reply = Reply::of(Status::Passed, "");
-    reply.messages.extend(note.map(str::to_owned));
+    reply.note = note.map(str::to_owned);
     if go_on == Some(false) {
         reply.status = Status::Blocked;
         reply.halt = Some(stop_reason.map(str::to_owned));
@@ -175,14 +188,27 @@ fn checked_answer(moment: EventName, object: &Object) -> Result<Reply, String> {
             let why = permission_reason.or(reason).unwrap_or_default();
             reply = block(moment, reply, why.trim().to_owned());
         }
-        Some("deny") => reply.messages.push(format!(
+        Some("deny") => reply.remarks.push(format!(
             "it answered `permissionDecision: deny`, which only PreToolUse takes; {moment} was not blocked"
         )),
-        Some("ask") => reply.messages.push(
+        Some("ask") => reply.remarks.push(
             "it answered `permissionDecision: ask`, but albedo asks nobody: the answer was ignored"
                 .to_owned(),
         ),
-        _ => {}
+        Some("allow") | None => {}
+        Some(other) => {
+            let shown = text::quote(&text::bounded(other, SHOWN));
+            reply
+                .remarks
+                .push(format!("it answered `permissionDecision: {shown}`, which albedo does not know"));
+        }
+    }
+    for key in ["permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"] {
+        if object.contains_key(key) {
+            reply
+                .remarks
+                .push(format!("`{key}` in its answer belongs into `hookSpecificOutput`: it was ignored"));
+        }
     }
     match decision {
         Some("block") if reply.block.is_none() => {
@@ -192,7 +218,7 @@ fn checked_answer(moment: EventName, object: &Object) -> Result<Reply, String> {
         Some("block" | "approve" | "allow") | None => {}
         Some(other) => {
             let shown = text::quote(&text::bounded(other, SHOWN));
-            reply.messages.push(format!("it answered `decision: {shown}`, which albedo does not know"));
+            reply.remarks.push(format!("it answered `decision: {shown}`, which albedo does not know"));
         }
     }
     if moment == EventName::PreToolUse {
@@ -206,7 +232,7 @@ fn checked_answer(moment: EventName, object: &Object) -> Result<Reply, String> {
 fn block(moment: EventName, mut reply: Reply, reason: String) -> Reply {
     if matches!(moment, EventName::SessionStart | EventName::SessionEnd) {
         let why = if reason.is_empty() { String::new() } else { format!(": {}", text::line(&reason)) };
-        reply.messages.push(format!("it wanted to block, which {moment} cannot be{why}"));
+        reply.remarks.push(format!("it wanted to block, which {moment} cannot be{why}"));
     } else {
         reply.block = Some(reason);
     }
@@ -249,7 +275,7 @@ mod tests {
     fn every_field_has_its_effect() {
         let reply =
             said(PreToolUse, r#"{"continue":false,"stopReason":"s","systemMessage":"m","unknown":{}}"#);
-        assert_eq!((reply.halt, reply.messages), (Some(Some("s".to_owned())), vec!["m".to_owned()]));
+        assert_eq!((reply.halt, reply.note), (Some(Some("s".to_owned())), Some("m".to_owned())));
         assert_eq!(said(Stop, r#"{"decision":"block","reason":" r "}"#).block.as_deref(), Some("r"));
         let denied = said(
             PreToolUse,

@@ -47,18 +47,20 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Albedo 
 impl Albedo {
     fn file(&mut self, path: &str, found: &Found, seal: Option<&Found>, scope: &Scope, known: &Known<'_>) {
         let file = match found {
-            Found::Missing => return,
+            Found::Missing => return self.gone(path, seal, known),
             Found::File(file) => file,
             Found::Refused(refusal) => return self.unreadable(path, refusal),
             Found::Folder { .. } => return self.unreadable(path, &Refusal::NotRegular),
         };
         let content = hash::of(&file.bytes);
         let standing = match seal {
-            None if scope.is_planted(path.into()) => {
-                self.note_problem(path, "it lies inside the workspace, so whoever writes there could have planted it: its hooks do not run");
-                Standing::Untrusted
-            }
-            None => Standing::Trusted,
+            None => match scope.distrust(path.into(), file) {
+                Some(why) => {
+                    self.note_problem(path, &format!("{why}: its hooks do not run"));
+                    Standing::Untrusted
+                }
+                None => Standing::Trusted,
+            },
             Some(seal) => self.workspace_standing(path, &content, seal, scope, known),
         };
         let definitions = definitions::parse(path, &file.bytes);
@@ -71,6 +73,10 @@ impl Albedo {
             }
         }
         self.problems.extend(definitions.problems);
+        // What an approved file lost when it changed cannot be known: that is told whatever the event is.
+        if standing == Standing::Changed {
+            self.notices.push(skipped_notice(path, standing, &content));
+        }
         self.plans.push(definitions.plans);
         self.sources.push(Source {
             dialect: Name::Albedo,
@@ -81,6 +87,29 @@ impl Albedo {
             content: Arc::clone(&file.bytes),
             hooks: definitions.hooks,
             needs_approval: seal.is_some(),
+        });
+    }
+
+    /// A workspace's file is gone. If it was approved its hooks are missed, and the approval can be forgotten.
+    fn gone(&mut self, path: &str, seal: Option<&Found>, known: &Known<'_>) {
+        let Some(seal @ Found::File(_)) = seal else { return };
+        if seal::standing(path, "", seal, known).0 != Standing::Changed {
+            return;
+        }
+        self.note_problem(
+            path,
+            "its hooks were approved, and the file is gone; take the approval back with `becket forget`",
+        );
+        self.plans.push(Vec::new());
+        self.sources.push(Source {
+            dialect: Name::Albedo,
+            kind: "workspace",
+            path: path.to_owned(),
+            standing: Standing::Changed,
+            hash: None,
+            content: Arc::from([]),
+            hooks: Vec::new(),
+            needs_approval: true,
         });
     }
 
@@ -192,23 +221,29 @@ impl Match<'_> {
                 text: format!("albedo: {path}: hook {command} was skipped: {problem}"),
             });
         }
-        let why = match source.standing {
-            Standing::Changed => "it changed since it was approved",
-            Standing::Declined => "it was declined",
-            Standing::DeclinedChanged => "it was declined, and has changed since",
-            Standing::Trusted | Standing::Untrusted => "it is not approved",
-        };
-        Some(Notice {
-            key: format!("albedo {} {} {hash}", source.standing.as_str(), source.path),
-            text: format!(
-                "albedo: the hooks in {path} were skipped: {why}; read them with `becket list`, approve them with \
-                 `becket approve {}`",
-                text::line(&crate::spelling::shell_quote(&source.path))
-            ),
-        })
+        // Why one's own file is not believed was told when it was read.
+        source.needs_approval.then(|| skipped_notice(&source.path, source.standing, hash))
     }
 }
 
+/// What a person is told of a source that does not run.
+fn skipped_notice(path: &str, standing: Standing, hash: &str) -> Notice {
+    let why = match standing {
+        Standing::Changed => "it changed since it was approved",
+        Standing::Declined => "it was declined",
+        Standing::DeclinedChanged => "it was declined, and has changed since",
+        Standing::Trusted | Standing::Untrusted => "it is not approved",
+    };
+    Notice {
+        key: format!("albedo {} {path} {hash}", standing.as_str()),
+        text: format!(
+            "albedo: the hooks in {} were skipped: {why}; read them with `becket list`, approve them with `becket \
+             approve {}`",
+            text::line(path),
+            text::line(&crate::spelling::shell_quote(path))
+        ),
+    }
+}
 impl Rules for Albedo {
     fn dialect(&self) -> Name {
         Name::Albedo
@@ -332,7 +367,8 @@ impl<'a> Together<'a> {
             _ => {}
         }
         said.additional_context.extend(reply.context);
-        said.messages.extend(reply.messages);
+        said.messages.extend(reply.note);
+        said.messages.extend(reply.remarks.into_iter().map(|remark| format!("{hook}: {remark}")));
     }
 
     fn conclude(self, said: &mut Said, view: Option<&crate::spelling::View>) {

@@ -68,11 +68,8 @@ fn read_store(scope: &Scope, path: &Utf8Path, found: &Found) -> Result<TrustStor
         Found::Refused(refusal) => return Err(told(refusal)),
         Found::Folder { .. } => return Err(Refusal::NotRegular.to_string()),
     };
-    if scope.is_planted(path) {
-        return Err("it lies inside the workspace, so whoever writes there could have planted it".to_owned());
-    }
-    match &file.unsafe_store {
-        Some(why) => Err(why.clone()),
+    match scope.distrust(path, file) {
+        Some(why) => Err(why),
         None => TrustStore::parse(&file.bytes),
     }
 }
@@ -172,7 +169,7 @@ impl Loading<'_> {
             return;
         }
         let hash = definitions::hash_of(&content.definitions);
-        let standing = self.standing(site, path, &hash);
+        let standing = self.standing(site, path, file, &hash);
         if standing == Standing::Trusted {
             self.is_more = true;
             let kept = KeptSource {
@@ -196,7 +193,7 @@ impl Loading<'_> {
             Found::File(file) => match self.content(site, path, file) {
                 Some(content) => {
                     let hash = definitions::hash_of(&content.definitions);
-                    let standing = self.standing(site, path, &hash);
+                    let standing = self.standing(site, path, file, &hash);
                     if hash == kept.hash {
                         shown = Some(content.shown);
                         None
@@ -261,12 +258,17 @@ impl Loading<'_> {
         }
     }
 
-    fn standing(&self, site: &Site, path: &Utf8Path, hash: &str) -> Standing {
-        match (&self.store, site.kind.is_global()) {
-            (_, true) if self.scope.is_planted(path) => Standing::Untrusted,
-            (_, true) => Standing::Trusted,
-            (Ok(store), false) => store.status(path.as_str(), hash),
-            (Err(_), false) => Standing::Untrusted,
+    fn standing(&mut self, site: &Site, path: &Utf8Path, file: &File, hash: &str) -> Standing {
+        if site.kind.is_global() {
+            let Some(why) = self.scope.distrust(path, file) else { return Standing::Trusted };
+            let why = format!("{why}: its hooks do not run");
+            self.problem(path, None, &why);
+            self.notice_problem(path, &why);
+            return Standing::Untrusted;
+        }
+        match &self.store {
+            Ok(store) => store.status(path.as_str(), hash),
+            Err(_) => Standing::Untrusted,
         }
     }
 
@@ -287,11 +289,6 @@ impl Loading<'_> {
                 None,
                 "its hooks are of protocol v1, which knows exit codes only; `.celeste/hooks.json` has protocol v2",
             );
-        }
-        if site.kind.is_global() && standing != Standing::Trusted {
-            let why = "it lies inside the workspace, so whoever writes there could have planted it: its hooks do not run";
-            self.problem(path, None, why);
-            self.notice_problem(path, why);
         }
         let skipped = (!site.kind.is_global() && standing != Standing::Trusted)
             .then(|| skipped(path, standing, &hash, hooks.len()));
@@ -419,11 +416,24 @@ impl Loading<'_> {
             }
         }
         for (path, kind) in left {
+            let standing = store.status(path, "");
+            // Of sections nobody misses a hook.
+            if standing == Standing::Changed && matches!(kind, Kind::Repo | Kind::RepoGrimoire) {
+                self.loaded.notices.push(Notice {
+                    key: format!("celeste gone {path}"),
+                    text: format!(
+                        "celeste: {}: hooks were approved there, and now there are none that could run; take the \
+                         approval back with `becket forget {}`",
+                        text::line(path),
+                        text::line(&crate::spelling::shell_quote(path))
+                    ),
+                });
+            }
             self.loaded.sources.push(Source {
                 dialect: Name::Celeste,
                 kind: kind.as_str(),
                 path: path.to_owned(),
-                standing: store.status(path, ""),
+                standing,
                 hash: None,
                 content: Arc::from([]),
                 hooks: vec![],

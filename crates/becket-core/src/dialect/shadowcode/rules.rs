@@ -187,7 +187,9 @@ impl Loaded {
                 ("its project is not trusted", "trust it with `becket trust`".to_owned())
             }
             Standing::Untrusted => {
-                ("it is not enabled", format!("read it, and enable it with `becket approve {how}`"))
+                let first =
+                    if force.snapshot.trusted { "" } else { "trust the project with `becket trust`, then " };
+                ("it is not enabled", format!("{first}read it, and enable it with `becket approve {how}`"))
             }
             Standing::Declined => ("it was declined", format!("enable it with `becket approve {how}`")),
             Standing::DeclinedChanged => {
