@@ -119,6 +119,10 @@ fn fetch_into(root: &Path, manifest: &str, lock: &str) -> Result<(), Error> {
     Ok(fs::write(root.join(STAMP), lock)?)
 }
 
+fn first_lines(text: &str) -> String {
+    text.lines().take(3).map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
 /// Whether an agent that cannot be had is a failure: where `CI` is `true`.
 pub fn must_be_had() -> bool {
     env::var("CI").is_ok_and(|value| value == "true")
@@ -132,5 +136,5 @@ fn npm(root: &Path) -> Result<(), Error> {
         .current_dir(root)
         .stdin(Stdio::null());
     let ran = bounded::run(&mut command, root, "npm", EACH_TRY).map_err(|error| format!("npm: {error}"))?;
-    if ran.code == Some(0) { Ok(()) } else { Err(format!("npm ci: {}", ran.stderr.trim()).into()) }
+    if ran.code == Some(0) { Ok(()) } else { Err(format!("npm ci: {}", first_lines(&ran.stderr)).into()) }
 }

@@ -29,8 +29,12 @@ base_url = "{}/v1"
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
+
+[projects.{}]
+trust_level = "trusted"
 "#,
-        model.url()
+        model.url(),
+        Value::from(sandbox.project().display().to_string()),
     );
     sandbox.write("home/.codex/config.toml", &config)?;
     Ok(())

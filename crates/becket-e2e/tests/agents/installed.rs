@@ -86,5 +86,9 @@ fn twice(context: &Context, host: Host) -> Result<(), Error> {
     let played = play(sandbox, host, [host.shell("echo x >ran")])?;
     played.expect(!played.has("ran"), "the command did not run")?;
     let fired = played.sandbox.read("fired").unwrap_or_default().lines().count();
+    if host == Host::Codex {
+        let lines = played.ran.stderr.lines().filter(|line| *line == "hook: PreToolUse").count();
+        played.expect(lines == 2, &format!("Codex called both lines, not {lines}"))?;
+    }
     played.expect(fired == 1, &format!("the hook ran once, not {fired} times"))
 }
