@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use becket_core::dialect::{self, Captured, End, Finished, Firing, Known, Rules, Step};
+use becket_core::dialect::{self, Captured, End, Finished, Known, Rules};
 use becket_core::event::{Event, EventName};
 use becket_core::journal::Record;
 use becket_core::ledger::Ledger;

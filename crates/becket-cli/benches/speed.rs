@@ -70,6 +70,11 @@ fn commands(criterion: &mut Criterion) {
     let engine = setting.engine(Custodian::Group);
     group.bench_function("floor: sh -c true", |bench| bench.iter(|| bare("/bin/sh", &["-c", "true"])));
     group.bench_function("becket, process group", |bench| bench.iter(|| fire(&engine, &event, &cancel)));
+    let lasting = Setting::new().hooks(&[("PreToolUse", "Bash", "true")]);
+    let journal = lasting.lasting_engine();
+    group.bench_function("becket, process group, with session and journal", |bench| {
+        bench.iter(|| fire(&journal, &event, &cancel));
+    });
     group.finish();
 
     let mut group = criterion.benchmark_group("eight hooks of 50 ms at once");
@@ -97,14 +102,15 @@ fn whole_program(criterion: &mut Criterion) {
     group.bench_function("floor: true", |bench| bench.iter(|| bare("/bin/true", &[])));
     let empty = Setting::new();
     let envelope = empty.envelope(CALL);
-    group.bench_function("no definition files", |bench| bench.iter(|| empty.fire(&envelope)));
+    group.bench_function("fire, no definition files", |bench| bench.iter(|| empty.fire(&envelope)));
+    group.bench_function("hook codex, no definition files", |bench| bench.iter(|| empty.hook(&envelope)));
     let many: Vec<(String, String)> =
         (0..40).map(|n| (format!("Tool{n}|Other{n}"), format!("guard-{n}"))).collect();
     let hooks: Vec<(&str, &str, &str)> =
         many.iter().map(|(matcher, command)| ("PreToolUse", matcher.as_str(), command.as_str())).collect();
     let forty = Setting::new().hooks(&hooks);
     let envelope = forty.envelope(CALL);
-    group.bench_function("40 hooks, none matching", |bench| bench.iter(|| forty.fire(&envelope)));
+    group.bench_function("hook codex, 40 hooks, none matching", |bench| bench.iter(|| forty.hook(&envelope)));
     group.bench_function("floor: true, then sh -c true", |bench| {
         bench.iter(|| {
             bare("/bin/true", &[]);
@@ -113,7 +119,18 @@ fn whole_program(criterion: &mut Criterion) {
     });
     let one = Setting::new().hooks(&[("PreToolUse", "Bash", "true")]);
     let envelope = one.envelope(CALL);
-    group.bench_function("one matching hook: true", |bench| bench.iter(|| one.fire(&envelope)));
+    group.bench_function("hook codex, one matching hook: true", |bench| bench.iter(|| one.hook(&envelope)));
+    group.finish();
+
+    // What a hook written for one of these costs before its first line runs.
+    let mut group = criterion.benchmark_group("interpreters");
+    group.sample_size(30).measurement_time(Duration::from_secs(4));
+    for (program, option, script) in [("python3", "-c", "pass"), ("node", "-e", "0")] {
+        if Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok() {
+            let name = format!("{program} {option} {script}");
+            group.bench_function(name, |bench| bench.iter(|| bare(program, &[option, script])));
+        }
+    }
     group.finish();
 }
 

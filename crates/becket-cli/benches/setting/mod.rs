@@ -68,11 +68,39 @@ impl Setting {
         .unwrap()
     }
 
+    /// An engine that remembers and records.
+    pub(crate) fn lasting_engine(&self) -> Engine {
+        Engine::open(Options {
+            environment: self.environment(),
+            directory: self.workspace.clone(),
+            ..Options::default()
+        })
+        .unwrap()
+    }
+
     /// An envelope in a file, to be given as stdin.
     pub(crate) fn envelope(&self, text: &str) -> Utf8PathBuf {
         let path = self.home.join("envelope.json");
         File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
         path
+    }
+
+    /// The line that is installed in Codex, from its start to its end. It takes its homes from itself.
+    pub(crate) fn hook(&self, envelope: &Utf8PathBuf) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_becket"));
+        command.args([
+            "hook",
+            "codex",
+            "--home",
+            self.home.as_str(),
+            "--deadline",
+            "630",
+            "--event",
+            "PreToolUse",
+        ]);
+        command.env_clear().envs(self.environment()).current_dir(&self.workspace);
+        command.stdin(File::open(envelope).unwrap()).stdout(Stdio::null());
+        assert!(command.status().unwrap().success());
     }
 
     /// The whole program, from its start to its end.
