@@ -5,12 +5,13 @@ mod codex_server;
 mod gemini;
 mod opencode;
 
+use std::process::Command;
 use std::time::Duration;
 
 use becket_model::{Model, Turn};
 use serde_json::{Value, json};
 
-use crate::{Error, Hook, Ran, Sandbox};
+use crate::{Error, Hook, Ran, Sandbox, Served, bounded};
 
 /// An agent that can be driven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,16 +88,29 @@ impl Host {
         prompt: &str,
         longest: Duration,
     ) -> Result<Ran, Error> {
+        let mut command = self.asking(sandbox, model, prompt);
+        sandbox.run(&mut command, longest)
+    }
+
+    /// Starts asking it, and ends it and its process group when the result is dropped.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(self, sandbox: &Sandbox, model: &Model, prompt: &str) -> Result<Served, Error> {
+        Ok(bounded::serve(&mut self.asking(sandbox, model, prompt), &sandbox.root().join("agent.log"))?)
+    }
+
+    fn asking(self, sandbox: &Sandbox, model: &Model, prompt: &str) -> Command {
         let mut command = sandbox.command(self.name());
         match self {
             Self::Codex => codex::ask(&mut command, sandbox, prompt),
             Self::Gemini => gemini::ask(&mut command, model, prompt),
             Self::Opencode => opencode::ask(&mut command, prompt),
         }
-        sandbox.run(&mut command, longest)
+        command
     }
 
-    /// The same, so that what the agent tells the person is in what it writes. Hooks must have been trusted
+    /// Asks so that what the agent tells the person is in what it writes. Hooks must have been trusted
     /// ([`Host::trust`]).
     ///
     /// # Errors
@@ -125,7 +139,7 @@ impl Host {
         }
     }
 
-    /// The same, in a session that lasts beyond the first stop, as it does before a person: until something is so, and a
+    /// Asks in a session that lasts beyond the first stop, as it does before a person: until something is so, and a
     /// moment more.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use becket_e2e::{Dialect, Error, Hook, Host, left};
+use becket_e2e::{Dialect, Error, Hook, Host, left, until};
+use becket_model::{Model, Script};
 use serde_json::json;
 
 use crate::play::{Behaviour, Context, play, play_aloud};
@@ -13,6 +14,7 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
         Behaviour::all("hangs/albedo-lets-go", |context, host| hangs(context, host, Dialect::Albedo)),
         Behaviour::all("hangs/celeste-holds", |context, host| hangs(context, host, Dialect::Celeste)),
         Behaviour::all("hangs/shadowcode-holds", |context, host| hangs(context, host, Dialect::Shadowcode)),
+        Behaviour::all("hangs/and-the-agent-is-killed", killed),
         Behaviour::all("unapproved/albedo", |context, host| unapproved(context, host, Dialect::Albedo)),
         Behaviour::all("unapproved/celeste", |context, host| unapproved(context, host, Dialect::Celeste)),
         Behaviour::all("unapproved/shadowcode", |context, host| {
@@ -38,6 +40,30 @@ fn hangs(context: &Context, host: Host, dialect: Dialect) -> Result<(), Error> {
     played.expect(turns.len() == 2, "the model was told about it")?;
     let took = Duration::from_millis(turns[1].at_ms - turns[0].at_ms);
     played.expect(took < Duration::from_secs(30), &format!("it was ended after its second, not {took:?}"))
+}
+
+/// An agent that is killed while a hook runs leaves nothing of the hook.
+fn killed(context: &Context, host: Host) -> Result<(), Error> {
+    let sandbox = context.sandbox(host)?;
+    let linger = sandbox.root().join("bin/linger").display().to_string();
+    symlink("/bin/sleep", &linger)?;
+    let script = format!("setsid {linger} 600 &\n{linger} 600");
+    Dialect::Albedo.hook(&sandbox, &[Hook::script(&sandbox, "PreToolUse", "hang", &script)?.within(300)])?;
+    let model = Model::start(Script::new([host.shell("echo x >ran")]))?;
+    host.configure(&sandbox, &model)?;
+    sandbox.becket(&["install", host.name()])?;
+    let agent = host.start(&sandbox, &model, "fix the bug")?;
+    let runs = until(Duration::from_secs(60), || left(&linger).len() >= 2);
+    drop(agent);
+    let is_gone = until(Duration::from_secs(20), || left(&linger).is_empty());
+    let log = sandbox.read("agent.log").unwrap_or_default();
+    if !runs {
+        return Err(format!("expected: the hook ran\n{log}").into());
+    }
+    if !is_gone {
+        return Err(format!("expected: nothing of the hook is left\n{log}").into());
+    }
+    Ok(())
 }
 
 /// A project's hook that nobody approved does not run, and the person reads that it was skipped.
