@@ -390,7 +390,9 @@ fn wait(custody: &Custody, running: &[Running], cancel: Option<&Cancel>) -> Woke
     let lifeline = custody.lifeline();
     let custodian_gone = lifeline.is_none() && matches!(custody, Custody::Keeper(_));
     let mut fds = Vec::with_capacity(running.len() * 4 + 2);
-    fds.extend(cancel.map(|cancel| PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN)));
+    let switches = cancel.map_or([None, None], Cancel::watched);
+    let is_watched = switches.each_ref().map(Option::is_some);
+    fds.extend(switches.into_iter().flatten());
     fds.extend(lifeline.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::RDHUP)));
     for job in running {
         fds.extend(
@@ -406,7 +408,8 @@ fn wait(custody: &Custody, running: &[Running], cancel: Option<&Cancel>) -> Woke
 
     let mut results = fds.iter().map(|fd| woken && !fd.revents().is_empty());
     let mut next = |watched: bool| watched && results.next().unwrap_or(false);
-    let cancelled = next(cancel.is_some());
+    let [switch, unread] = is_watched.map(&mut next);
+    let cancelled = switch || unread;
     let custodian_gone = custodian_gone || next(lifeline.is_some());
     let jobs = running
         .iter()

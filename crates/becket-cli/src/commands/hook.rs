@@ -2,6 +2,7 @@
 //! one that holds.
 
 use std::ffi::OsString;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::str::FromStr as _;
@@ -82,7 +83,9 @@ fn judge(
 
 fn fire(common: &Common, options: &Hook, host: Host, decoded: &Decoded, began: Instant) -> Result<Words> {
     let engine = engine_in(common, environment(options)?, false)?;
-    let cancel = Cancel::new().map_err(CommandError::new)?;
+    // An agent that was killed waits for no verdict, and its hook must not stay behind until its deadline.
+    let cancel =
+        Cancel::new().and_then(|cancel| cancel.or_unread(io::stdout())).map_err(CommandError::new)?;
     let event = &decoded.event;
     let row = host.row(event.name);
     let patience = options.deadline.or(row.map(|row| row.deadline().into()));

@@ -141,7 +141,11 @@ async function server({ client, directory }) {
       await known.starting.get(session)
       known.agents.set(session, output.message?.agent)
       const answer = await fire(session, { hook: "chat.message", input, output: { parts: output.parts } })
-      if (answer.verdict === "deny") throw new Error(answer.reason)
+      if (answer.verdict === "deny") {
+        // The agent shows a thrown prompt as an error of its server, without the words.
+        tell(answer.reason)
+        throw new Error(answer.reason)
+      }
       const text = known.take(session, answer.context)
       const last = output.parts.at(-1)
       if (text && last) {
