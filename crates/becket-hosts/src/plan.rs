@@ -173,9 +173,12 @@ fn rewritable(host: Host, event: &Event, input: &Object) -> Result<(), &'static 
             let has_command = input.get("command").is_some_and(serde_json::Value::is_string);
             if has_command { Ok(()) } else { Err("takes a rewrite of this tool only with a `command`") }
         }
-        // What a hook answers is laid over the model's own arguments: a key cannot be taken away.
+        // What a hook answers is laid over the model's own arguments: a key cannot be taken away. Where one only says
+        // in words what the call is for, it may stay: hooks that were written for other agents do not know it.
         Host::Gemini => {
-            let keeps = tool.input.iter().flat_map(Object::keys).all(|key| input.contains_key(key));
+            let says = |key: &str| matches!(key, "description" | "instruction");
+            let keeps =
+                tool.input.iter().flat_map(Object::keys).all(|key| input.contains_key(key) || says(key));
             if keeps { Ok(()) } else { Err("cannot take an argument away from a call") }
         }
         _ => Ok(()),
