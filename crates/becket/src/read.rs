@@ -97,6 +97,8 @@ impl<'a> Reader<'a> {
         loop {
             match openat2(root, inside.as_std_path(), flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
+                // Old kernels have no such call, and some sandboxes forbid it.
+                Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, inside, flags),
                 result => return result,
             }
         }
@@ -148,6 +150,25 @@ impl<'a> Reader<'a> {
         }
         Ok(Found::Folder { entries, more })
     }
+}
+
+/// Opens a path below a directory without following any link, one step after the other: stricter than the system's own
+/// way, which follows links that stay inside where those may.
+fn step_by_step(root: &OwnedFd, inside: &Utf8Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut names = inside.components().peekable();
+    let mut directory: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        let camino::Utf8Component::Normal(name) = name else { return Err(Errno::XDEV) };
+        let is_last = names.peek().is_none();
+        let how = if is_last { flags } else { OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC };
+        let above = directory.as_ref().unwrap_or(root);
+        let opened = rustix::fs::openat(above, name, how | OFlags::NOFOLLOW, Mode::empty())?;
+        if is_last {
+            return Ok(opened);
+        }
+        directory = Some(opened);
+    }
+    Err(Errno::ISDIR)
 }
 
 fn settle(result: Result<Found, Refusal>) -> Found {
@@ -289,6 +310,22 @@ mod tests {
         assert_eq!(of("linked/file", refuse()), Found::Refused(Refusal::Link));
         assert_eq!(of("out/file", refuse()), Found::Refused(Refusal::Link));
         assert!(of("in/outer", Links::Follow).file().is_some());
+    }
+
+    #[test]
+    fn without_the_systems_own_way_no_link_is_followed_at_all() {
+        let (_keep, root) = temporary();
+        fs::create_dir_all(root.join("in/deep")).unwrap();
+        fs::write(root.join("in/deep/file"), "x").unwrap();
+        symlink("deep", root.join("in/linked")).unwrap();
+        symlink("file", root.join("in/deep/inner")).unwrap();
+        let directory = open(root.as_std_path(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let of = |path: &str| step_by_step(&directory, path.into(), OFlags::RDONLY).map(drop);
+        assert_eq!(of("in/deep/file"), Ok(()));
+        assert_eq!(of("in/deep/none"), Err(Errno::NOENT));
+        assert_eq!(of("in/deep/inner"), Err(Errno::LOOP));
+        assert_eq!(of("in/linked/file"), Err(Errno::NOTDIR));
+        assert_eq!(of("../x"), Err(Errno::XDEV));
     }
 
     #[test]

@@ -165,7 +165,7 @@ pub(super) fn places(scope: &Scope) -> Vec<(Expected, Place)> {
     for root in &roots {
         let path = root.join(FOLDER).join("hooks.json");
         // Seen from the home directory or below, the global file is no project's.
-        if Site::at(&path, home).is_some_and(|site| site.kind == Kind::Repo) {
+        if *root != home {
             places.push((Expected::Hooks, repo(root, path, What::File)));
         }
     }

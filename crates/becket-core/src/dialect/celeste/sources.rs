@@ -107,6 +107,10 @@ struct Content {
 
 impl Loading<'_> {
     fn hooks(&mut self, path: &Utf8Path, found: &Found) {
+        // Mostly nothing is there, and nothing has to be known of it.
+        if matches!(found, Found::Missing) && !self.kept.0.contains_key(path.as_str()) {
+            return;
+        }
         let Some(site) = Site::at(path, &self.scope.homes.home) else { return };
         if let Some(kept) = self.kept.0.remove(path.as_str()) {
             self.keep_on(&site, path, kept, found);
