@@ -17,14 +17,20 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// All of stdin, or, from a host that does not close it, one complete JSON object.
 pub(crate) fn envelope() -> Result<Vec<u8>, CommandError> {
+    envelope_within(PATIENCE)
+}
+
+/// As [`envelope`], within a host's own time where that is shorter.
+pub(crate) fn envelope_within(most: Duration) -> Result<Vec<u8>, CommandError> {
     let stdin = std::io::stdin();
-    let until = Instant::now() + PATIENCE;
+    let patience = most.min(PATIENCE);
+    let until = Instant::now() + patience;
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 256 * 1024];
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            let seconds = PATIENCE.as_secs();
+            let seconds = patience.as_secs();
             return Err(CommandError::new(format!(
                 "the envelope on stdin was not complete after {seconds} s"
             ))

@@ -141,6 +141,12 @@ pub enum EventError {
         /// The other.
         second: &'static str,
     },
+    /// A key of the tool's input that every guard must be able to read, and none can.
+    #[error("`tool_input.{field}` is not a text, so no guard could read it")]
+    Unreadable {
+        /// The key.
+        field: &'static str,
+    },
     /// A tool kind that is not in the vocabulary.
     #[error("unknown `tool_kind` {}", crate::text::quote(.0))]
     UnknownKind(String),
@@ -257,6 +263,11 @@ fn tool_call(event: EventName, fields: &Object) -> Result<ToolCall, EventError> 
     };
     if let Some((first, second)) = input.as_ref().and_then(|input| spelling::ambiguity(kind, input)) {
         return Err(EventError::Ambiguous { first, second });
+    }
+    if event.is_gate()
+        && let Some(field) = input.as_ref().and_then(|input| spelling::unreadable(kind, input))
+    {
+        return Err(EventError::Unreadable { field });
     }
     let call_id = string(fields, "tool_use_id")?.map(str::to_owned);
     Ok(ToolCall { name: name.to_owned(), kind, input, call_id })

@@ -14,6 +14,9 @@ pub const VERSION: u32 = 1;
 pub struct Ledger {
     /// [`VERSION`].
     pub version: u32,
+    /// Why the ledger could not be read: then nobody knows what was answered.
+    #[serde(skip)]
+    pub unreadable: Option<String>,
     /// Key: dialect, a space, path.
     pub entries: BTreeMap<String, Entry>,
 }

@@ -248,7 +248,7 @@ mod tests {
         let heard: Vec<Heard<'_>> = guards.iter().map(|guard| Heard(guard, &seen)).collect();
         let rules: Vec<&dyn Rules> = heard.iter().map(|heard| heard as &dyn Rules).collect();
         let event = Event::read(
-            br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":0}}"#,
+            br#"{"hook_event_name":"PreToolUse","tool_name":"Other","tool_input":{"command":0}}"#,
             None,
         )
         .unwrap();

@@ -1,6 +1,7 @@
 //! The files a tool call names, found in what each host sends: a path under one of several keys, in each of several
 //! edits, in a patch, or in a patch inside a shell command.
 
+use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::json::Object;
@@ -13,6 +14,12 @@ const LISTS: [&str; 3] = ["edits", "replacements", "files"];
 /// The line with which a patch in the form of `apply_patch` begins.
 const PATCH_BEGINS: &str = "*** Begin Patch";
 
+/// The line with which it ends.
+const PATCH_ENDS: &str = "*** End Patch";
+
+/// Keys under which a call names the directory it runs in.
+const WORKDIRS: [&str; 2] = ["workdir", "working_directory"];
+
 /// The files that a call reads or changes, as its host writes them, each once, in the order of the call. A shell
 /// command names files only where it holds a patch.
 pub fn of(call: &ToolCall) -> Vec<String> {
@@ -20,8 +27,7 @@ pub fn of(call: &ToolCall) -> Vec<String> {
     let mut paths = Vec::new();
     match call.kind {
         Kind::Shell | Kind::BackgroundShell => {
-            let command = spelling::command(input).unwrap_or_default();
-            paths.extend(patch_in_command(&command).map(in_patch).unwrap_or_default());
+            paths = in_command(&spelling::command(input).unwrap_or_default());
         }
         Kind::Patch => {
             paths.extend(patch_of(input).map(|patch| in_patch(&patch)).unwrap_or_default());
@@ -32,7 +38,48 @@ pub fn of(call: &ToolCall) -> Vec<String> {
         Kind::Read | Kind::Write | Kind::Edit => named(input, &mut paths),
         Kind::Commit | Kind::Python | Kind::Mcp | Kind::Other => {}
     }
+    // Where a call names the directory it runs in, its relative paths start there.
+    if let Some(directory) = WORKDIRS.iter().find_map(|key| input.get(*key)?.as_str())
+        && matches!(call.kind, Kind::Shell | Kind::BackgroundShell | Kind::Patch)
+    {
+        paths = paths.into_iter().map(|path| below(directory, &path)).collect();
+    }
+    paths.retain(|path| !path.is_empty());
     without_repeats(paths)
+}
+
+/// A path as seen from above `directory`.
+fn below(directory: &str, path: &str) -> String {
+    Utf8Path::new(directory).join(path).into_string()
+}
+
+/// The files of every patch in a shell command, in its order. A `cd` before a patch is followed.
+fn in_command(command: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut directory = Utf8PathBuf::new();
+    let mut rest = command;
+    while let Some((before, patch, after)) = next_patch(rest) {
+        for step in before.split(['\n', ';', '&', '|']) {
+            if let Some(to) = step.trim().strip_prefix("cd ") {
+                directory.push(to.trim().trim_matches(['"', '\'']));
+            }
+        }
+        paths.extend(in_patch(patch).iter().map(|path| below(directory.as_str(), path)));
+        rest = after;
+    }
+    paths
+}
+
+/// What stands before the first patch of a command, the patch, and what comes after it.
+fn next_patch(command: &str) -> Option<(&str, &str, &str)> {
+    let (before, patch) = command.split_at(command.find(PATCH_BEGINS)?);
+    let calls = |text: &str| {
+        text.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
+            .any(|word| matches!(word, "apply_patch" | "applypatch"))
+    };
+    let (patch, after) =
+        patch.split_at(patch.find(PATCH_ENDS).map_or(patch.len(), |end| end + PATCH_ENDS.len()));
+    calls(before).then_some((before, patch, after))
 }
 
 /// The text of a patch, under whichever key the host sends it; a list of words counts by its last.
@@ -45,17 +92,9 @@ pub fn patch_of(input: &Object) -> Option<String> {
     spelling::patch_keys().iter().find_map(|key| text(input.get(*key)?))
 }
 
-/// The patch inside a shell command that calls `apply_patch`, from its first line to its last.
+/// The first patch inside a shell command that calls `apply_patch`, from its first line to its last.
 pub fn patch_in_command(command: &str) -> Option<&str> {
-    let start = command.find(PATCH_BEGINS)?;
-    let word = |text: &str| {
-        text.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
-            .any(|word| matches!(word, "apply_patch" | "applypatch"))
-    };
-    word(&command[..start]).then(|| {
-        let patch = &command[start..];
-        patch.find("*** End Patch").map_or(patch, |end| &patch[..end])
-    })
+    next_patch(command).map(|(_, patch, _)| patch.strip_suffix(PATCH_ENDS).unwrap_or(patch))
 }
 
 /// The files that a patch changes, in its order: in the form of `apply_patch` (added, updated, deleted, and both
@@ -148,8 +187,9 @@ mod tests {
         }
         assert_eq!(found("apply_patch", &json!({"command": ["apply_patch", patch]}).to_string()), expected);
         let shell = format!("cd x && apply_patch <<'EOF'\n{patch}EOF");
-        assert_eq!(found("Bash", &json!({ "command": shell }).to_string()), expected);
-        assert_eq!(found("shell", &json!({"command": ["bash", "-lc", shell]}).to_string()), expected);
+        let there = expected.map(|path| format!("x/{path}"));
+        assert_eq!(found("Bash", &json!({ "command": shell }).to_string()), there);
+        assert_eq!(found("shell", &json!({"command": ["bash", "-lc", shell]}).to_string()), there);
         assert!(
             found("Bash", &json!({"command": format!("cat <<'EOF'\n{patch}EOF")}).to_string()).is_empty()
         );

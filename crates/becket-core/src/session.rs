@@ -108,6 +108,13 @@ pub struct OpenCall {
 impl OpenCall {
     /// Whether `event` shows that the call is over: whoever made it does something else, or comes to an end.
     pub fn is_over_at(&self, event: &Event) -> bool {
+        // A question about this very call comes before it runs.
+        let input = event.tool.as_ref().and_then(|tool| tool.input.as_ref());
+        let is_asked_about = event.name == EventName::PermissionRequest
+            && input == self.fields.get("tool_input").and_then(Value::as_object);
+        if is_asked_about {
+            return false;
+        }
         self.agent.as_deref() == event.text("agent_id")
             || matches!(event.name, EventName::Stop | EventName::SessionEnd)
     }

@@ -26,10 +26,10 @@ enum Field {
 fn aliases(field: Field) -> &'static [&'static str] {
     match field {
         Field::Command => &["command", "cmd"],
-        Field::Path => &["file_path", "path", "filePath", "absolute_path", "target_file"],
+        Field::Path => &["file_path", "path", "filePath", "absolute_path", "target_file", "notebook_path"],
         Field::Content => &["content", "contents", "file_text"],
         Field::Old => &["old_string", "oldString", "old_str"],
-        Field::New => &["new_string", "newString", "new_str"],
+        Field::New => &["new_string", "newString", "new_str", "new_source"],
         Field::Patch => &["patch", "input", "command", "patchText"],
         Field::Message => &["message"],
         Field::Code => &["code"],
@@ -243,6 +243,30 @@ pub fn ambiguity(kind: Kind, input: &Object) -> Option<(&'static str, &'static s
         let first = present.next()?;
         let other = present.find(|key| input[*key] != input[first])?;
         Some((first, other))
+    })
+}
+
+/// A key under which a call's command, path or code must stand, and under which there is no text. A command may be a list
+/// of words.
+pub fn unreadable(kind: Kind, input: &Object) -> Option<&'static str> {
+    let fields: &[Field] = match kind {
+        Kind::Shell | Kind::BackgroundShell => &[Field::Command],
+        Kind::Read => &[Field::Path],
+        Kind::Write => &[Field::Path, Field::Content],
+        Kind::Edit => &[Field::Path, Field::Old, Field::New],
+        Kind::Python => &[Field::Code],
+        _ => &[],
+    };
+    fields.iter().find_map(|field| {
+        let key = present(input, *field)?;
+        let is_text = match &input[key] {
+            Value::String(_) => true,
+            Value::Array(words) if *field == Field::Command => {
+                !words.is_empty() && words.iter().all(Value::is_string)
+            }
+            _ => false,
+        };
+        (!is_text).then_some(key)
     })
 }
 

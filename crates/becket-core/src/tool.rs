@@ -47,7 +47,7 @@ const KINDS: [(&str, Kind); 10] = [
 
 /// Names under which agents are known to offer their tools. `patch_file` and calls in the background depend on
 /// their input as well: see [`Kind::of`].
-const NAMES: [(&str, Kind); 39] = [
+const NAMES: [(&str, Kind); 40] = [
     ("Bash", Kind::Shell),
     ("bash", Kind::Shell),
     ("exec", Kind::Shell),
@@ -78,6 +78,7 @@ const NAMES: [(&str, Kind); 39] = [
     ("edit_file", Kind::Edit),
     ("MultiEdit", Kind::Edit),
     ("multiedit", Kind::Edit),
+    ("NotebookEdit", Kind::Edit),
     ("patch_file", Kind::Edit),
     ("replace", Kind::Edit),
     ("str_replace", Kind::Edit),

@@ -109,6 +109,10 @@ pub fn decode(host: Host, bytes: &[u8], beside: Beside<'_>) -> Result<Heard, Dec
         }
     };
     let Some(read) = read else { return Ok(Heard::Nothing) };
+    if let Some(line) = beside.event.filter(|line| line.is_gate() && *line != read.event) {
+        let what = format!("its event is {}, under the line of {line}", read.event);
+        return Err(renamed(host, Some(line), &what));
+    }
     judge(host, read, beside.project).map(|decoded| Heard::Event(Box::new(decoded)))
 }
 

@@ -135,7 +135,7 @@ pub(crate) fn read(sent: &Object) -> Result<Option<(EventName, Object)>, String>
     let mut session = of(input, "sessionID");
     let event = match hook {
         "chat.message" => {
-            put("prompt", output.map(|output| prompt(output).into()));
+            put("prompt", output.and_then(prompt).map(Value::from));
             EventName::UserPromptSubmit
         }
         "tool.execute.before" => {
@@ -207,12 +207,19 @@ pub(crate) fn read(sent: &Object) -> Result<Option<(EventName, Object)>, String>
 }
 
 /// What the person wrote, without what the program adds to it.
-fn prompt(output: &Object) -> String {
-    let parts = output.get("parts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let texts: Vec<&str> = parts
-        .iter()
-        .filter(|part| part.get("synthetic").and_then(Value::as_bool) != Some(true))
-        .filter_map(|part| part.get("text")?.as_str())
-        .collect();
-    texts.join("\n")
+/// The texts of a prompt; `None` where it is not in the form that is known, for then a guard would not see all of it.
+fn prompt(output: &Object) -> Option<String> {
+    const KNOWN: [&str; 5] = ["text", "file", "agent", "subtask", "reasoning"];
+    let parts = output.get("parts")?.as_array()?;
+    let mut texts = Vec::new();
+    for part in parts {
+        let kind = part.get("type")?.as_str().filter(|kind| KNOWN.contains(kind))?;
+        if kind == "text" {
+            let text = part.get("text")?.as_str()?;
+            if part.get("synthetic").and_then(Value::as_bool) != Some(true) {
+                texts.push(text);
+            }
+        }
+    }
+    Some(texts.join("\n"))
 }

@@ -198,6 +198,11 @@ impl Engine {
         Ok(scope.workspace)
     }
 
+    /// Whether a person's approval of this source can be taken back without the hash of its content.
+    pub fn forgets_unseen(&self, source: &Source) -> bool {
+        source.hash.is_none() || self.dialect(source).is_ok_and(Dialect::forgets_unseen)
+    }
+
     /// Refuses whoever answers from inside a hook.
     pub(crate) fn check_person(&self) -> Result<(), AnswerError> {
         if self.is_inside_a_hook() { Err(AnswerError::InsideAHook) } else { Ok(()) }

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
 
-/// A verdict is repeated for so long after it was given, unless the call ends before: a line that reports the same call
-/// later is not a second report of it.
-const FRESH: Duration = Duration::from_secs(60);
+/// A verdict is repeated for so long after it was given, unless the call ends before: lines that report the same call
+/// do so at once, and one that comes later is no second report of it.
+const FRESH: Duration = Duration::from_secs(10);
 
 /// Records are removed this long after their verdict.
 const AGE: Duration = Duration::from_secs(24 * 3600);
@@ -74,6 +74,16 @@ impl Record {
 }
 
 impl Home {
+    /// The end of a call is the end of its life, whether any hook listens to it or not: what was said of its beginning is
+    /// not said again.
+    pub(crate) fn end_call(&self, event: &Event, call_id: Option<&str>) {
+        let is_end = matches!(event.name, EventName::PostToolUse | EventName::PostToolUseFailure);
+        if let (true, Some(call_id), Some(session)) = (is_end, call_id, &event.session_id) {
+            let call = hash::of(format!("{session}\0{call_id}").as_bytes());
+            drop(fs::remove_file(self.file(&format!("calls/{call}.{}", EventName::PreToolUse))));
+        }
+    }
+
     /// Waits for this call's turn.
     pub(crate) fn line_up(&self, event: &Event, call_id: Option<&str>, deadline: Option<Instant>) -> Turn {
         let (Some(call_id), Some(session), Some(tool)) = (call_id, &event.session_id, &event.tool) else {
@@ -82,7 +92,8 @@ impl Home {
         let Ok(folder) = self.folder("calls") else { return Turn::Alone };
         let call = hash::of(format!("{session}\0{call_id}").as_bytes());
         let path = folder.join(format!("{call}.{}", event.name));
-        let input = hash::of(serde_json::to_string(&tool.input).unwrap_or_default().as_bytes());
+        let said = serde_json::to_string(&tool.input).unwrap_or_default();
+        let input = hash::of(format!("{}\0{said}", tool.name).as_bytes());
         let until = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
         let Some(mut file) = (match locked(&path, until) {
             Ok(file) => file,

@@ -211,7 +211,9 @@ impl Engine {
             messages.push(home::unusable(&error));
             None
         });
-        let ledger = ledger.unwrap_or_default();
+        let unreadable = ledger.is_none().then(|| messages.join("; "));
+        let mut ledger = ledger.unwrap_or_default();
+        ledger.unreadable = unreadable;
         for message in &messages {
             let path = scope.homes.becket.to_string();
             problems.push(Problem { path, line: None, column: None, message: message.clone() });
@@ -261,6 +263,9 @@ impl Engine {
         let was_halted = session.facts.halted.is_some();
         let scope = self.scope(session.workspace.clone(), request.mode.unwrap_or_else(|| mode_of(event)));
         let loaded = self.load_with(scope, &session.facts);
+        if let (Some(home), None) = (&loaded.home, &self.memory) {
+            home.end_call(event, caller.call_id);
+        }
         let turn = match &loaded.home {
             Some(home) if self.memory.is_none() && loaded.rules.iter().any(|rules| rules.listens(event)) => {
                 home.line_up(event, caller.call_id, request.deadline)

@@ -68,12 +68,18 @@ pub(crate) struct Locked {
 
 /// Takes the lock that `path` stands for, creating the file (mode 0600) where it is missing.
 pub(crate) fn locked(path: &Utf8Path) -> Result<Locked, FileError> {
+    // Without NONBLOCK opening a FIFO would wait for a reader.
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new()
         .create(true)
         .append(true)
         .mode(0o600)
+        .custom_flags(nonblock)
         .open(path)
         .map_err(|error| FileError::new(path, error))?;
+    if !file.metadata().is_ok_and(|data| data.is_file()) {
+        return Err(FileError::new(path, "it is not a regular file, so it cannot be locked"));
+    }
     lock(&file, path)?;
     Ok(Locked { _file: file })
 }
@@ -104,6 +110,9 @@ pub(crate) fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<(), FileError> {
     let target = match fs::canonicalize(path) {
         Ok(target) => Utf8PathBuf::from_path_buf(target)
             .map_err(|_| FileError::new(path, "it is a link to a path that is not UTF-8"))?,
+        Err(_) if fs::symlink_metadata(path).is_ok() => {
+            return Err(FileError::new(path, "it is a link that leads nowhere: it is left as it is"));
+        }
         Err(_) => path.to_owned(),
     };
     let folder = target.parent().unwrap_or_else(|| Utf8Path::new("/"));

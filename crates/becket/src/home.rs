@@ -85,6 +85,10 @@ impl Home {
         Ok(self.clone())
     }
 
+    pub(crate) fn file(&self, name: &str) -> Utf8PathBuf {
+        self.path.join(name)
+    }
+
     pub(crate) fn folder(&self, name: &str) -> Result<Utf8PathBuf, FileError> {
         let folder = self.path.join(name);
         if !read::exists(&folder) {

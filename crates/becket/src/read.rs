@@ -71,7 +71,13 @@ impl<'a> Reader<'a> {
         };
         match (opened, &place.links) {
             (Ok(fd), _) => Ok(Some(fd)),
-            (Err(Errno::NOENT), _) | (Err(Errno::NOTDIR), Links::Follow | Links::Beneath { .. }) => Ok(None),
+            (Err(Errno::NOENT), Links::Follow) if std::fs::symlink_metadata(path).is_ok() => {
+                Err(Refusal::Io("it is a link that leads nowhere".to_owned()))
+            }
+            (Err(Errno::NOTDIR), Links::Follow) => {
+                Err(Refusal::Io("something above it is not a directory".to_owned()))
+            }
+            (Err(Errno::NOENT), _) | (Err(Errno::NOTDIR), Links::Beneath { .. }) => Ok(None),
             // Something that is no directory stands where one must be: a link's stand-in, or a link itself.
             (Err(Errno::LOOP | Errno::NOTDIR), Links::Refuse { .. }) => Err(Refusal::Link),
             (Err(Errno::XDEV), _) => Err(Refusal::Escapes),
@@ -288,7 +294,9 @@ mod tests {
         assert_eq!(of("fifo"), Found::Refused(Refusal::NotRegular));
         assert_eq!(of("large"), Found::Refused(Refusal::TooLarge(2)));
         assert_eq!(of("file").file().unwrap().bytes.as_ref(), b"12");
-        assert_eq!(of("file/below"), Found::Missing);
+        assert!(matches!(of("file/below"), Found::Refused(Refusal::Io(_))));
+        symlink("nowhere", root.join("dangling")).unwrap();
+        assert!(matches!(of("dangling"), Found::Refused(Refusal::Io(_))));
     }
 
     #[test]

@@ -19,8 +19,7 @@ pub(crate) fn run(common: &Common, options: &Options, answer: Answer) -> Result 
         engine.find_source(&engine.load(workspace.clone()), &options.path).map_err(CommandError::new)?;
     let shown = match &options.hash {
         Some(hash) => Some(hash.clone()),
-        // A registration whose file is gone has no content that could be shown.
-        None if answer == Answer::Forget && source.hash.is_none() => None,
+        None if answer == Answer::Forget && engine.forgets_unseen(&source) => None,
         None if ask(&source, answer)? => source.hash.clone(),
         None => {
             output::note("Nothing was changed.");

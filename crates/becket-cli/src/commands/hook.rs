@@ -71,7 +71,8 @@ fn judge(
     event: Option<EventName>,
     began: Instant,
 ) -> std::result::Result<Words, Failed> {
-    let bytes = input::envelope().map_err(|error| (None, error))?;
+    let patience = options.deadline.map_or(Duration::MAX, Duration::from_secs);
+    let bytes = input::envelope_within(patience).map_err(|error| (None, error))?;
     let project = host.project_variable().and_then(|name| std::env::var(name).ok());
     let heard = match decode(host, &bytes, Beside { event, project: project.as_deref() }) {
         Ok(heard) => heard,
@@ -89,6 +90,9 @@ fn fire(common: &Common, options: &Hook, host: Host, decoded: &Decoded, began: I
     let event = &decoded.event;
     let row = host.row(event.name);
     let patience = options.deadline.or(row.map(|row| row.deadline().into()));
+    // Where a tool call was is the model's choice; the agent starts hooks where it works itself.
+    let own = event.tool.is_some().then(|| std::env::current_dir().ok()).flatten();
+    let own = own.and_then(|own| camino::Utf8PathBuf::from_path_buf(own).ok());
     let request = Request {
         event,
         workspace: common.workspace.as_deref(),
@@ -97,7 +101,7 @@ fn fire(common: &Common, options: &Hook, host: Host, decoded: &Decoded, began: I
         cancel: &cancel,
     };
     let caller = Caller {
-        start: decoded.start.as_deref(),
+        start: decoded.start.as_deref().or(own.as_deref()),
         call_id: decoded.call_id.as_deref(),
         is_unreported: decoded.is_unreported,
         can_halt: row.is_none_or(|row| row.way(Answer::Halt) != Way::Held),
@@ -122,6 +126,13 @@ fn environment(options: &Hook) -> Result<Vec<(OsString, OsString)>> {
         options.home.as_ref().filter(|home| home.is_absolute()).ok_or_else(|| {
             CommandError::new("its line names no home; write it again with `becket install`")
         })?;
+    // A home that is not there, perhaps not mounted, has hooks that nobody can see.
+    if !home.is_dir() {
+        return Err(CommandError::new(format!(
+            "the home {} is not there",
+            becket::core::text::line(home.as_str())
+        )));
+    }
     let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
         .filter(|(name, _)| name != "HOME" && HOME_VARIABLES.iter().all(|home| name != *home))
         .collect();

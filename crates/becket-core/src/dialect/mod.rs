@@ -95,6 +95,11 @@ pub trait Dialect: Sync {
     /// Where the standing of `source` is kept.
     fn store(&self, scope: &Scope, source: &Source) -> Store;
 
+    /// Whether an approval can be taken back without having seen the content: where the dialect's own program does so.
+    fn forgets_unseen(&self) -> bool {
+        false
+    }
+
     /// The store after a person's answer. `before` is its content, `None` if it has none.
     ///
     /// # Errors

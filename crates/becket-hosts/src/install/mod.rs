@@ -61,11 +61,58 @@ impl Line {
     }
 }
 
+/// The words of a line that [`shell_quote`] made; `None` for any other, which a shell might take for more than words.
+fn shell_words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut rest = line;
+    while !rest.is_empty() {
+        let (word, left) = shell_word(rest)?;
+        words.push(word);
+        rest = match left.strip_prefix(' ') {
+            Some(left) if !left.is_empty() => left,
+            None if left.is_empty() => left,
+            _ => return None,
+        };
+    }
+    // Only what is written just as it would be written is one of them.
+    let again: Vec<String> = words.iter().map(|word| shell_quote(word)).collect();
+    (again.join(" ") == line).then_some(words)
+}
+
+/// The first word of a line, without its quotes, and what is left.
+fn shell_word(line: &str) -> Option<(String, &str)> {
+    let mut word = String::new();
+    let mut rest = line;
+    loop {
+        if let Some(quoted) = rest.strip_prefix('\'') {
+            let (inside, left) = quoted.split_once('\'')?;
+            word.push_str(inside);
+            rest = left;
+        } else if let Some(left) = rest.strip_prefix("\\'") {
+            word.push('\'');
+            rest = left;
+        } else {
+            match rest.chars().next() {
+                None | Some(' ') => return Some((word, rest)),
+                Some(character) => {
+                    word.push(character);
+                    rest = &rest[character.len_utf8()..];
+                }
+            }
+        }
+    }
+}
+
 /// Whether a command line is one that Becket installed for this host.
 pub fn is_installed_line(host: Host, command: &str) -> bool {
-    command.split_once(&format!(" hook {host} --home ")).is_some_and(|(program, _)| {
-        program.starts_with(['/', '\'']) && !program.contains([';', '&', '|', '\n'])
-    })
+    let Some(words) = shell_words(command) else { return false };
+    let [program, verb, named, options @ ..] = words.as_slice() else { return false };
+    let is_becket = Utf8Path::new(program).is_absolute() && verb == "hook" && named == host.as_str();
+    // Pairs of an option and its value, as `install` writes them, and nothing else.
+    let is_pair = |pair: &[String]| {
+        pair.len() == 2 && matches!(pair[0].as_str(), "--home" | "--set" | "--deadline" | "--event")
+    };
+    is_becket && options.first().is_some_and(|first| first == "--home") && options.chunks(2).all(is_pair)
 }
 
 /// Where the agent looks, for a person or for a project.

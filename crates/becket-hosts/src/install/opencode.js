@@ -196,7 +196,7 @@ async function setup(ctx) {
     if (seen(event)) return
     const session = event.sessionID
     await known.starting.get(session)
-    const output = { parts: [{ type: "text", text: event.prompt?.text ?? "" }] }
+    const output = { parts: [{ type: "text", text: event.prompt?.text }] }
     const answer = await fire(session, { hook: "chat.message", input: { sessionID: session }, output })
     if (answer.verdict === "deny") throw new Error(answer.reason)
     known.keep(session, answer.context)

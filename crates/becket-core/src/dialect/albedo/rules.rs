@@ -343,19 +343,23 @@ impl<'a> Together<'a> {
                 .push(format!("{hook}: the workspace is gone, so it ran in {}", text::line(directory)));
         }
         if finished.end.is_unjudged() && self.firing.event.name.is_gate() {
-            self.unjudged.get_or_insert_with(|| format!("{hook} could not be judged: {}", reply.detail));
+            self.unjudged
+                .get_or_insert_with(|| format!("{} could not be judged: {}", told(run), reply.detail));
         } else if matches!(reply.status, Status::Failed | Status::TimedOut | Status::Lost | Status::Cancelled)
         {
             let goes_on = if self.moment == EventName::PostToolUse { "" } else { "; the agent goes on" };
             said.messages.push(format!("{hook} failed: {}{goes_on}", reply.detail));
         }
-        self.take(said, reply, &hook);
+        self.take(said, run, reply, &hook);
     }
 
-    fn take(&mut self, said: &mut Said, reply: Reply, hook: &str) {
+    fn take(&mut self, said: &mut Said, run: &Run, reply: Reply, hook: &str) {
         if let Some(reason) = reply.block {
-            let reason =
-                if reason.is_empty() { format!("{hook} blocked this and gave no reason") } else { reason };
+            let reason = if reason.is_empty() {
+                format!("{} blocked this and gave no reason", told(run))
+            } else {
+                reason
+            };
             self.block.get_or_insert(reason);
         }
         if let Some(reason) = reply.halt {
@@ -409,6 +413,11 @@ impl<'a> Together<'a> {
         }
         said.reason = Some(reason);
     }
+}
+
+/// A hook as the model may know it: its command line may hold what is not for the model.
+fn told(run: &Run) -> String {
+    format!("albedo: {} hook {} of {}", run.moment, run.index, text::line(&run.source))
 }
 
 /// A block continues the turn, and so does a context: the model is to see it.

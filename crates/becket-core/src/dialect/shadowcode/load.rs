@@ -117,6 +117,12 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Loaded 
             format!("ShadowCode's config.yaml enables more than {MOST_OF_PROJECT} hooks of this project: disable some")
         })
     });
+    // Whether the project is trusted is not known: gates that cannot be known have not passed.
+    let unknown = known.ledger.unreadable.as_ref().filter(|_| !registrations.is_empty());
+    let broken = broken.or_else(|| {
+        unknown.map(|why| format!("whether this project is trusted is not known: {why}; mend that first"))
+    });
+    let trusted = trusted || unknown.is_some();
     let snapshot = Snapshot {
         v: VERSION,
         trusted,

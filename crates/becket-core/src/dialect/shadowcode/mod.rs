@@ -75,6 +75,10 @@ impl Dialect for Shadowcode {
         Store { path, lock, limit: profile::LIMIT as u64 }
     }
 
+    fn forgets_unseen(&self) -> bool {
+        true
+    }
+
     fn decide(&self, ask: &Question<'_>, before: Option<&[u8]>) -> Result<StoreChange, String> {
         let config = config_path(ask.scope);
         if ask.scope.is_planted(&config) || !config.is_absolute() {

@@ -256,8 +256,8 @@ mod tests {
             names(&tool("PreToolUse", "Bash", r#"{"command":"git commit -m x"}"#, "null")),
             ["before_command"]
         );
-        let odd = of(&event(&tool("PreToolUse", "shell", r#"{"command":[1]}"#, "null")), &scope());
-        assert_eq!(odd[0].command, "[1]");
+        let odd = of(&event(&tool("PreToolUse", "shell", r#"{"command":["ls","a b"]}"#, "null")), &scope());
+        assert_eq!(odd[0].command, "ls 'a b'");
         let commit = of(&event(&tool("PreToolUse", "git_commit", r#"{"message":"m"}"#, "null")), &scope());
         assert_eq!(commit[0].command, "");
     }
