@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::Access;
@@ -30,9 +30,13 @@ pub fn target(path: &Utf8Path) -> Result<Utf8PathBuf, FileError> {
     }
 }
 
-/// Where the copy of a file is kept.
-pub fn backup(path: &Utf8Path) -> Utf8PathBuf {
-    Utf8PathBuf::from(format!("{path}{BACKUP}"))
+/// Most copies of one file that are kept.
+const BACKUPS: usize = 9;
+
+/// Where copies of a file are kept.
+pub fn backups(path: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
+    let numbered = |number: usize| if number == 1 { String::new() } else { format!("-{number}") };
+    (1..=BACKUPS).map(move |number| Utf8PathBuf::from(format!("{path}{BACKUP}{}", numbered(number))))
 }
 
 /// The whole file; `None` if it is not there.
@@ -73,6 +77,10 @@ pub fn replace(path: &Utf8Path, before: Option<&[u8]>, after: &[u8]) -> Result<(
     let mode = fs::metadata(path).map_or(0o600, |data| data.permissions().mode() & 0o7777);
     file.write_all(after).map_err(fail)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(fail)?;
+    if let Ok(owner) = fs::metadata(path) {
+        // Root may change files of others; they stay theirs.
+        drop(std::os::unix::fs::fchown(file.as_file(), Some(owner.uid()), Some(owner.gid())));
+    }
     file.as_file().sync_all().map_err(fail)?;
     unchanged(path, before)?;
     file.persist(path).map_err(|error| fail(error.error))?;

@@ -195,15 +195,13 @@ fn change(host: Host, places: &Places, way: Way) -> Result<Change> {
 
 fn apply(change: &Change, way: Way) -> Result<()> {
     let Change { target, before, after, .. } = change;
-    let backup = others::backup(target);
     if way == Way::In
         && let Some(before) = before
     {
         // The copy is of the file without us: a second install does not write over it with less.
         let without = install::unplugged(change.host, before).ok().flatten();
         if without.as_deref().map(str::as_bytes) == Some(before) {
-            let old = others::read(&backup, edit::LIMIT).map_err(CommandError::new)?;
-            others::replace(&backup, old.as_deref(), before).map_err(CommandError::new)?;
+            keep_copy(target, before)?;
         }
     }
     match (after, before) {
@@ -214,12 +212,33 @@ fn apply(change: &Change, way: Way) -> Result<()> {
     .map_err(CommandError::new)?;
     if way == Way::Out {
         // A copy that says no more than the file itself has served.
-        let copy = others::read(&backup, edit::LIMIT).ok().flatten();
-        if copy.is_some() && copy.as_deref() == after.as_deref().map(str::as_bytes) {
-            others::remove(&backup, &copy.unwrap_or_default()).map_err(CommandError::new)?;
+        for backup in others::backups(target) {
+            let copy = others::read(&backup, edit::LIMIT).ok().flatten();
+            if copy.is_some() && copy.as_deref() == after.as_deref().map(str::as_bytes) {
+                others::remove(&backup, &copy.unwrap_or_default()).map_err(CommandError::new)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Keeps a copy of the file as it was, beside copies that say something else: those are never written over.
+fn keep_copy(target: &Utf8Path, before: &[u8]) -> Result<()> {
+    for backup in others::backups(target) {
+        match others::read(&backup, edit::LIMIT) {
+            Ok(Some(copy)) if copy == before => return Ok(()),
+            // One that only begins alike was torn when it was written.
+            Ok(Some(copy)) if before.starts_with(&copy) => {
+                return others::replace(&backup, Some(&copy), before).map_err(CommandError::new);
+            }
+            Ok(None) => return others::replace(&backup, None, before).map_err(CommandError::new),
+            Ok(Some(_)) | Err(_) => {}
+        }
+    }
+    Err(CommandError::new("there are too many copies of this file beside it").hint(format!(
+        "look through {}.before-becket* and remove what you do not need",
+        text::line(target.as_str())
+    )))
 }
 
 /// What the agent itself still wants before it runs a hook.

@@ -319,3 +319,76 @@ fn the_workspace_is_the_sessions_and_not_a_calls() {
     assert_eq!(place.read("home/where").unwrap().lines().count(), 2);
     assert!(!place.read("home/where").unwrap().lines().any(|line| line == "/"));
 }
+
+#[test]
+fn a_call_that_ended_is_not_answered_for_again() {
+    let place = Place::new();
+    place.hooks(&[("PreToolUse", "exit 0")]);
+    place.install(&["claude"]);
+    let (_, mut envelope) = place.call("claude", "ls", "c");
+    assert!(place.event("claude", "PreToolUse", &envelope).denial("claude").is_none());
+    envelope["hook_event_name"] = "PostToolUse".into();
+    envelope["tool_response"] = "ok".into();
+    place.event("claude", "PostToolUse", &envelope);
+    // The same words again are another call, and the guard has learnt since.
+    place.hooks(&[("PreToolUse", "exit 2")]);
+    envelope["hook_event_name"] = "PreToolUse".into();
+    assert!(place.event("claude", "PreToolUse", &envelope).denial("claude").is_some());
+}
+
+#[test]
+fn another_tool_under_the_same_id_is_another_call() {
+    let place = Place::new();
+    place.hooks(&[("PreToolUse", "grep -q '\"Write\"' && exit 2; exit 0")]);
+    place.install(&["claude"]);
+    let (_, mut envelope) = place.call("claude", "ls", "c");
+    envelope["tool_input"] = json!({"file_path": "/a", "content": "x"});
+    for (tool, denies) in [("Read", false), ("Write", true)] {
+        envelope["tool_name"] = tool.into();
+        assert_eq!(
+            place.event("claude", "PreToolUse", &envelope).denial("claude").is_some(),
+            denies,
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn another_event_under_a_gates_line_is_denied() {
+    let place = Place::new();
+    place.install(&AGENTS);
+    for agent in ["claude", "codex"] {
+        let (_, mut envelope) = place.call(agent, "ls", "c");
+        envelope["hook_event_name"] = "PostToolUse".into();
+        let said = place.event(agent, "PreToolUse", &envelope);
+        assert!(said.denial(agent).unwrap().contains("under the line of PreToolUse"), "{agent}");
+    }
+}
+
+#[test]
+fn a_question_about_an_open_patch_is_not_its_end() {
+    let place = Place::new();
+    shadowcode(
+        &place,
+        &json!({"name": "seen", "events": ["after_edit"], "command": "test -e notes.md && echo there >>\"$HOME/seen\" || echo too early >>\"$HOME/seen\""}),
+    );
+    place.install(&["codex"]);
+    let mut envelope = patch(&place);
+    place.event("codex", "PreToolUse", &envelope);
+    envelope["hook_event_name"] = "PermissionRequest".into();
+    envelope.as_object_mut().unwrap().remove("tool_use_id");
+    place.event("codex", "PermissionRequest", &envelope);
+    place.write("shop/notes.md", "hello");
+    place.shell("codex", "ls", "c2");
+    assert_eq!(place.read("home/seen").as_deref(), Some("there\n"));
+}
+
+#[test]
+fn a_home_that_is_not_there_judges_nothing_and_is_not_made() {
+    let place = Place::new();
+    let (_, envelope) = place.call("codex", "ls", "c");
+    let gone = place.home().join("gone");
+    let line = format!("{} hook codex --home {}", env!("CARGO_BIN_EXE_becket"), gone.display());
+    let said = finish(place.start(&line), &envelope.to_string());
+    assert!(said.denial("codex").unwrap().contains("is not there") && !gone.exists());
+}

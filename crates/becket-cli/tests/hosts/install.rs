@@ -95,6 +95,30 @@ fn a_half_written_copy_is_written_again() {
 }
 
 #[test]
+fn a_copy_that_says_something_else_is_never_written_over() {
+    let place = Place::new();
+    place.write("home/.claude/settings.json", "{\"a\": 1}");
+    place.write("home/.claude/settings.json.before-becket", "mine");
+    place.install(&["claude"]);
+    assert_eq!(place.read("home/.claude/settings.json.before-becket-2").unwrap(), "{\"a\": 1}");
+    assert_eq!(place.becket(&["uninstall", "claude"]).exit, 0);
+    assert_eq!(place.read("home/.claude/settings.json.before-becket").unwrap(), "mine");
+    assert!(place.read("home/.claude/settings.json.before-becket-2").is_none());
+}
+
+#[test]
+fn a_line_with_more_in_it_is_not_beckets() {
+    let place = Place::new();
+    place.install(&["claude"]);
+    let text = place.read("home/.claude/settings.json").unwrap();
+    let changed = text.replacen("--event Stop\"", "--event Stop; notify-send done\"", 1);
+    assert_ne!(text, changed);
+    place.write("home/.claude/settings.json", changed);
+    place.becket(&["uninstall", "claude"]);
+    assert!(place.read("home/.claude/settings.json").unwrap().contains("notify-send done"));
+}
+
+#[test]
 fn homes_that_were_moved_stand_in_the_line() {
     let place = Place::new();
     let mut command = place.command(env!("CARGO_BIN_EXE_becket"));

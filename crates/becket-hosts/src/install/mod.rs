@@ -254,7 +254,18 @@ pub fn switched_off(host: Host, text: &[u8]) -> Option<String> {
     }
 }
 
-/// The installed commands of a file, each with the event it stands under; as a shell would be given them.
+/// Whether a group of entries is for every tool, as `install` writes it.
+fn is_for_all(group: &serde_json::Value) -> bool {
+    group.get("matcher").is_none_or(|matcher| matches!(matcher.as_str(), Some("" | "*" | ".*")))
+}
+
+/// Whether the agent waits for an entry's answer.
+fn is_waited_for(handler: &serde_json::Value) -> bool {
+    handler.get("async") != Some(&true.into())
+}
+
+/// The installed commands of a file that really guard, each with the event it stands under; as a shell would be given
+/// them. One that somebody bound to some tools or made asynchronous is none of them.
 pub fn installed(host: Host, text: &[u8]) -> Vec<(String, String)> {
     let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
     if host == Host::Opencode {
@@ -270,8 +281,10 @@ pub fn installed(host: Host, text: &[u8]) -> Vec<(String, String)> {
     let events = root.get("hooks").and_then(|hooks| hooks.as_object()).into_iter().flatten();
     let commands = events.flat_map(|(event, groups)| {
         let handlers = groups.as_array().into_iter().flatten();
+        let handlers = handlers.filter(|group| is_for_all(group));
         let handlers = handlers.filter_map(|group| group.get("hooks")?.as_array()).flatten();
         handlers
+            .filter(|handler| is_waited_for(handler))
             .filter_map(move |handler| Some((event.clone(), handler.get("command")?.as_str()?.to_owned())))
     });
     commands.filter(|(_, command)| is_installed_line(host, command)).collect()
