@@ -11,6 +11,10 @@ const IDEOGRAPH: &str = "CJK UNIFIED IDEOGRAPH-";
 const SYLLABLE: &str = "HANGUL SYLLABLE ";
 
 pub(crate) fn character(name: &str) -> Option<u32> {
+    // No name begins so, and the crate that holds them subtracts from its place there.
+    if name.starts_with('-') {
+        return None;
+    }
     // Python makes these two kinds up from their parts, and minds case there.
     if let Some(digits) = name.strip_prefix(IDEOGRAPH) {
         return ideograph(digits);
@@ -66,6 +70,8 @@ mod tests {
             // New in 15.0.
             ("CJK UNIFIED IDEOGRAPH-31350", None),
             ("KHANDA", None),
+            ("-", None),
+            ("--DIGIT ONE", None),
             ("", None),
             ("é", None),
         ] {
