@@ -47,7 +47,7 @@ pub(crate) fn plan(host: Host, row: &Row, event: &Event, outcome: &Outcome) -> P
             add_feedback(row, &mut plan, &mut contexts, plan_reason(outcome), false);
         }
     } else {
-        decide(host, row, &mut plan, outcome.decision);
+        decide(host, row, event, &mut plan, outcome.decision);
     }
     if let Some(result) = &outcome.result {
         add_feedback(row, &mut plan, &mut contexts, result.feedback.clone(), result.replaces);
@@ -90,7 +90,7 @@ fn reason(event: EventName, outcome: &Outcome) -> String {
 }
 
 /// Turns a decision into one that the host honours.
-fn decide(host: Host, row: &Row, plan: &mut Plan, decision: Decision) {
+fn decide(host: Host, row: &Row, event: &Event, plan: &mut Plan, decision: Decision) {
     let answer = match decision {
         Decision::Allow => return plan.decision = Decision::Allow,
         Decision::Grant => Answer::Grant,
@@ -117,10 +117,15 @@ fn decide(host: Host, row: &Row, plan: &mut Plan, decision: Decision) {
         }
         Way::Held => {
             let can_deny = row.way(Answer::Deny) == Way::Honoured && !row.event.is_stop();
-            plan.reason = format!(
-                "{}\n(This turn is over: until the person's next prompt everything else is denied too. Stop here.)",
-                plan.reason
-            );
+            // The ledger holds it by the session's name; without one there is nothing to hold it by.
+            plan.reason = if event.session_id.is_some() {
+                format!(
+                    "{}\n(This turn is over: until the person's next prompt everything else is denied too. Stop here.)",
+                    plan.reason
+                )
+            } else {
+                format!("{}\n(This turn is over. Stop here.)", plan.reason)
+            };
             if can_deny {
                 plan.decision = Decision::Deny;
             } else {
@@ -173,12 +178,17 @@ fn rewritable(host: Host, event: &Event, input: &Object) -> Result<(), &'static 
             let has_command = input.get("command").is_some_and(serde_json::Value::is_string);
             if has_command { Ok(()) } else { Err("takes a rewrite of this tool only with a `command`") }
         }
-        // What a hook answers is laid over the model's own arguments: a key cannot be taken away. Where one only says
-        // in words what the call is for, it may stay: hooks that were written for other agents do not know it.
+        // What a hook answers is laid over the model's own arguments: a key cannot be taken away. Where one of the
+        // agent's own tools only says in words what the call is for, it may stay: hooks that were written for other
+        // agents do not know it. A server's tool may mean something by the same name.
         Host::Gemini => {
-            let says = |key: &str| matches!(key, "description" | "instruction");
-            let keeps =
-                tool.input.iter().flat_map(Object::keys).all(|key| input.contains_key(key) || says(key));
+            let purpose = match tool.kind {
+                Kind::Shell | Kind::BackgroundShell => Some("description"),
+                Kind::Edit => Some("instruction"),
+                _ => None,
+            };
+            let mut keys = tool.input.iter().flat_map(Object::keys);
+            let keeps = keys.all(|key| input.contains_key(key) || Some(key.as_str()) == purpose);
             if keeps { Ok(()) } else { Err("cannot take an argument away from a call") }
         }
         _ => Ok(()),

@@ -95,13 +95,53 @@ fn a_rewrite_that_would_not_be_what_runs_is_a_denial() {
         ..Outcome::nothing(EventName::PreToolUse)
     };
     // Gemini lays a rewrite over the old arguments; Codex wants a command.
-    assert_eq!(say(Host::Gemini, &without(json!({"command": "x"})))["decision"], "deny");
+    assert_eq!(say(Host::Gemini, &without(json!({"description": "x"})))["decision"], "deny");
     let codex = say(Host::Codex, &without(json!({"description": "x"})));
     assert_eq!(codex["hookSpecificOutput"]["permissionDecision"], "deny");
     let mut at_question = without(json!({"command": "x"}));
     at_question.event = EventName::PermissionRequest;
     for host in [Host::Claude, Host::Codex] {
         assert_eq!(say(host, &at_question)["hookSpecificOutput"]["decision"]["behavior"], "deny");
+    }
+}
+
+#[test]
+fn only_words_about_a_call_may_stay_in_a_rewrite() {
+    let says = |tool: &str, input: Value, rewritten: Value| {
+        let fields = json!({"session_id": "s", "tool_name": tool, "tool_input": input});
+        let event = Event::from_fields(object(fields), Some(EventName::PreToolUse)).unwrap();
+        let outcome =
+            Outcome { updated_input: Some(object(rewritten)), ..Outcome::nothing(EventName::PreToolUse) };
+        let words: Value = serde_json::from_str(&encode(Host::Gemini, &event, &outcome).stdout).unwrap();
+        words["decision"].as_str().unwrap_or("allow").to_owned()
+    };
+    let shell = json!({"command": "ls", "description": "d"});
+    assert_eq!(says("run_shell_command", shell, json!({"command": "x"})), "allow");
+    let edit = |more: &str| json!({"file_path": "a", "old_string": "b", "new_string": "c", more: "d"});
+    let rewritten = json!({"file_path": "a", "old_string": "b", "new_string": "e"});
+    assert_eq!(says("replace", edit("instruction"), rewritten.clone()), "allow");
+    assert_eq!(says("replace", edit("description"), rewritten), "deny");
+    let issue = |key: &str| json!({"title": "t", key: "secret"});
+    for key in ["description", "instruction"] {
+        assert_eq!(says("mcp_forge_create_issue", issue(key), json!({"title": "t"})), "deny");
+        assert_eq!(says("another", issue(key), json!({"title": "t"})), "deny");
+    }
+}
+
+#[test]
+fn a_held_end_is_promised_only_where_it_can_be_held() {
+    let halt = outcome(EventName::PreToolUse, Decision::Halt);
+    let reason = |session: Value| {
+        let fields = json!({"session_id": session, "tool_name": "Bash", "tool_input": {"command": "ls"}});
+        let event = Event::from_fields(object(fields), Some(EventName::PreToolUse)).unwrap();
+        let words: Value = serde_json::from_str(&encode(Host::Codex, &event, &halt).stdout).unwrap();
+        assert_eq!(words["hookSpecificOutput"]["permissionDecision"], "deny");
+        words["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap().to_owned()
+    };
+    assert!(reason(json!("s")).contains("until the person's next prompt"));
+    for nameless in [json!(null), json!("")] {
+        let reason = reason(nameless);
+        assert!(reason.contains("This turn is over") && !reason.contains("next prompt"), "{reason}");
     }
 }
 
@@ -420,7 +460,12 @@ proptest! {
         if let Some(input) = &outcome.updated_input
             && heard.does < Does::Refuses
         {
-            prop_assert_eq!(heard.runs.as_ref(), Some(&Value::Object(input.clone())), "{}", heard.everything);
+            let mut runs = input.clone();
+            if host == Host::Gemini {
+                // Words about the call, which Gemini keeps and nothing runs by.
+                runs.entry("description").or_insert_with(|| "d".into());
+            }
+            prop_assert_eq!(heard.runs.as_ref(), Some(&Value::Object(runs)), "{}", heard.everything);
         } else if heard.does >= Does::Refuses {
             prop_assert!(heard.runs.is_none());
         }
