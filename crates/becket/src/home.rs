@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use becket_core::dialect::Timestamp;
 use becket_core::hash;
@@ -13,6 +13,7 @@ use becket_core::scope::Scope;
 use becket_core::session::{self, Fact, Facts};
 use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::files::{self, FileError, Locked};
 use crate::nested;
@@ -274,10 +275,13 @@ fn ends_a_line(file: &mut fs::File, size: u64) -> bool {
     read.is_ok() && last == *b"\n"
 }
 
-/// Now, in milliseconds since 1970.
+/// Now, in milliseconds since 1970, by the clock that file systems stamp files with.
+///
+/// That clock moves a tick at a time (some 4 ms). An answer's time is held against the time at which an agent's own
+/// store was written: by the finer clock, what was written right after an answer could seem older than it.
 pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    Timestamp(now.tv_sec.saturating_mul(1000).saturating_add(now.tv_nsec / 1_000_000))
 }
 
 /// What a person is told when the home cannot be used.
