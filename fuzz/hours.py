@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Fuzzes every target until each has had its hours of processor time, the one with the least time first.
+
+    fuzz/hours.py [--hours 2] [--jobs 2] [--slice 300] [--only TARGET]...
+
+What each has had so far stands in fuzz/hours.json and is added to, so that it may be stopped and started again.
+Needs cargo-fuzz. Finds grow in fuzz/target/finds (not in the repository), crashes stand in fuzz/artifacts. It runs
+at the lowest priority, which lets everything else on the machine go first.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import threading
+
+FUZZ = pathlib.Path(__file__).resolve().parent
+TOTALS = FUZZ / "hours.json"
+TRIPLE = "x86_64-unknown-linux-gnu"
+# Inputs of this many bytes reach everything that smaller ones reach and the edges of tables; more only cost time.
+MOST = 4096
+
+
+def build():
+    # The sanitizers need a dynamic program, and cargo-fuzz a compiler that takes unstable options.
+    environment = {**os.environ, "RUSTC_BOOTSTRAP": "1", "RUSTFLAGS": ""}
+    command = ["cargo", "fuzz", "build", "--target", TRIPLE, "-s", "none"]
+    subprocess.run(command, cwd=FUZZ, env=environment, check=True)
+
+
+def run(target, seconds):
+    """One slice: its processor time, its runs, and whether it found a crash."""
+    finds = FUZZ / "target" / "finds" / target
+    finds.mkdir(parents=True, exist_ok=True)
+    crashes = FUZZ / "artifacts" / target
+    crashes.mkdir(parents=True, exist_ok=True)
+    command = [
+        FUZZ / "target" / TRIPLE / "release" / target, finds, FUZZ / "corpus" / target,
+        f"-max_total_time={seconds}", f"-max_len={MOST}", "-timeout=10", "-rss_limit_mb=2048",
+        "-print_final_stats=1", f"-artifact_prefix={crashes}/",
+    ]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)),
+    )
+    said = process.stderr.read().decode(errors="replace")
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    runs = re.search(r"stat::number_of_executed_units: (\d+)", said)
+    if process.returncode:
+        print(said[-4000:], flush=True)
+    return used.ru_utime + used.ru_stime, int(runs[1]) if runs else 0, process.returncode != 0
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    arguments.add_argument("--hours", type=float, default=2)
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments.add_argument("--slice", type=int, default=300, help="seconds between looks at the totals")
+    arguments.add_argument("--only", action="append")
+    options = arguments.parse_args()
+
+    build()
+    targets = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
+    targets = [target for target in targets if not options.only or target in options.only]
+    totals = json.loads(TOTALS.read_text()) if TOTALS.exists() else {}
+    for target in targets:
+        totals.setdefault(target, {"seconds": 0, "runs": 0, "crashes": 0})
+    busy, lock = set(), threading.Lock()
+
+    def worker():
+        while True:
+            with lock:
+                open_ = [t for t in targets if t not in busy and totals[t]["seconds"] < options.hours * 3600]
+                if not open_:
+                    return
+                target = min(open_, key=lambda t: totals[t]["seconds"])
+                busy.add(target)
+            seconds, runs, crashed = run(target, options.slice)
+            with lock:
+                busy.discard(target)
+                had = totals[target]
+                had["seconds"] = round(had["seconds"] + seconds)
+                had["runs"] += runs
+                had["crashes"] += crashed
+                TOTALS.write_text(json.dumps(totals, indent=2, sort_keys=True) + "\n")
+                print(target, had, flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for job in [pool.submit(worker) for _ in range(options.jobs)]:
+            job.result()
+
+
+if __name__ == "__main__":
+    main()
