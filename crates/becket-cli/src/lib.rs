@@ -10,14 +10,12 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 pub use args::Cli;
 
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {
     becket::outlive_file_limit();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod installed;
+
 use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -8,6 +10,7 @@ use becket::core::scope::Mode;
 
 /// One engine for the lifecycle hooks of coding agents.
 #[derive(Debug, Parser)]
+#[cfg_attr(test, derive(PartialEq))]
 #[command(name = "becket", version, about, disable_help_subcommand = true)]
 pub struct Cli {
     /// What to do.
@@ -19,8 +22,19 @@ pub struct Cli {
     pub(crate) common: Common,
 }
 
+impl Cli {
+    /// The process's own arguments.
+    ///
+    /// # Errors
+    /// They are none of Becket's, or they ask for help.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        installed::read(std::env::args_os().skip(1)).map_or_else(Self::try_parse, Ok)
+    }
+}
+
 /// Options of every verb.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
+#[cfg_attr(test, derive(PartialEq))]
 #[command(next_help_heading = "Options of every verb")]
 pub(crate) struct Common {
     /// The workspace [default: the session's, else the nearest directory above with hooks or .git]
@@ -46,6 +60,7 @@ pub(crate) struct Common {
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) enum Verb {
     /// Fire one event: read its envelope on stdin, run the hooks, print the outcome as JSON
     #[command(
@@ -134,6 +149,7 @@ pub(crate) enum Verb {
 
 /// Options of `fire`.
 #[derive(Debug, Args)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) struct Fire {
     /// The event [default: the envelope's `hook_event_name`]
     pub(crate) event: Option<String>,
@@ -149,6 +165,7 @@ pub(crate) struct Fire {
 
 /// Options of `install` and `uninstall`.
 #[derive(Debug, Args)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) struct Install {
     /// claude, codex, gemini or opencode
     #[arg(required = true)]
@@ -165,6 +182,7 @@ pub(crate) struct Install {
 
 /// Options of `hook`: what the installed line says.
 #[derive(Debug, Args)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) struct Hook {
     /// The agent
     pub(crate) host: String,
@@ -188,6 +206,7 @@ pub(crate) struct Hook {
 
 /// Options of the verbs that answer.
 #[derive(Debug, Args)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) struct Answer {
     /// The source, as `becket list` shows it
     pub(crate) path: String,
@@ -199,6 +218,7 @@ pub(crate) struct Answer {
 
 /// A project.
 #[derive(Debug, Args)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) struct Project {
     /// Its directory [default: the workspace]
     pub(crate) directory: Option<Utf8PathBuf>,
@@ -206,6 +226,7 @@ pub(crate) struct Project {
 
 /// What can be done with bundles.
 #[derive(Debug, Subcommand)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) enum Bundle {
     /// Install a bundle's hook definitions into the project, disabled
     #[command(after_help = "Example:\n  becket bundle add python-expert.json")]
@@ -223,6 +244,7 @@ pub(crate) enum Bundle {
 
 /// A dialect on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) enum Dialect {
     Albedo,
     Celeste,
@@ -241,6 +263,7 @@ impl From<Dialect> for Name {
 
 /// A mode on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) enum WorkMode {
     Build,
     Plan,
