@@ -3,18 +3,18 @@
 mod args;
 mod commands;
 mod difference;
+mod exit;
 mod input;
 mod output;
 
+pub use args::Cli;
+pub use exit::ExitCode;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::ExitCode;
-
-pub use args::Cli;
 
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {
-    becket::outlive_file_limit();
+    becket::begin_program();
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -216,12 +216,13 @@ pub(crate) fn exit_now(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Makes a write beyond the limit on a file's size (`ulimit -f`) an error like a full disk, where it would end
-/// the process otherwise. For a program whose verdict must not be lost to a journal that cannot grow: call it
-/// once, at the start. What the program runs has the default again.
-pub fn outlive_file_limit() {
-    // SAFETY: both are constants, and ignoring a signal runs no code.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+/// Makes failed writes errors, where these signals would end the process: to a pipe that nobody reads any more,
+/// and beyond the limit on a file's size.
+pub(crate) fn ignore_failed_writes() {
+    for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+        // SAFETY: both are constants, and ignoring a signal runs no code.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
 }
 
 /// Makes a process that was forked or started into a keeper's: no descriptor from `from` upwards, no

@@ -1,7 +1,7 @@
 //! `becket approve`, `decline` and `forget`: a person's answers.
 
+use crate::exit::ExitCode;
 use std::io::IsTerminal as _;
-use std::process::ExitCode;
 
 use becket::Engine;
 use becket::core::dialect::{self, Answer, Source};

@@ -1,7 +1,7 @@
 //! `becket bundle add` and `remove`: hook definitions that plugins bring.
 
+use crate::exit::ExitCode;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use becket::core::text;
 

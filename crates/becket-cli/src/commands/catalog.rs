@@ -1,6 +1,6 @@
 //! `becket catalog`: ShadowCode's own listing, exactly.
 
-use std::process::ExitCode;
+use crate::exit::ExitCode;
 
 use super::{Result, engine};
 use crate::args::Common;

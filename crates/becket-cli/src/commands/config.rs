@@ -1,7 +1,7 @@
 //! `becket config`: every setting in force, and what set it.
 
+use crate::exit::ExitCode;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use becket::core::text;
 use becket::settings::Origin;

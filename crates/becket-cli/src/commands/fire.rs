@@ -1,6 +1,6 @@
 //! `becket fire`: one envelope in, one outcome out.
 
-use std::process::ExitCode;
+use crate::exit::ExitCode;
 use std::str::FromStr as _;
 
 use becket::core::outcome::ExitCode as Verdict;

@@ -1,10 +1,10 @@
 //! `becket hook`: what the line that `install` wrote calls. Whatever happens, the agent gets an answer, and at a gate
 //! one that holds.
 
+use crate::exit::ExitCode;
 use std::ffi::OsString;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::ExitCode;
 use std::str::FromStr as _;
 use std::time::{Duration, Instant};
 

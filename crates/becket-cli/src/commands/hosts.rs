@@ -1,7 +1,7 @@
 //! `becket hosts`: what becomes of each answer in each agent.
 
+use crate::exit::ExitCode;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use becket_hosts::Host;
 use becket_hosts::loss::{Answer, Row, Way};

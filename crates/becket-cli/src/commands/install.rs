@@ -1,7 +1,7 @@
 //! `becket install` and `uninstall`: into agents and out of them.
 
+use crate::exit::ExitCode;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 use std::str::FromStr as _;
 
 use becket::core::text;

@@ -1,7 +1,7 @@
 //! `becket list`: every source and hook with its standing.
 
+use crate::exit::ExitCode;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use becket::core::dialect::{Problem, Source, Standing};
 use becket::core::text;

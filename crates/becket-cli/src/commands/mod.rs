@@ -13,9 +13,9 @@ mod list;
 mod replay;
 mod trust;
 
+use crate::exit::ExitCode;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use becket::core::dialect;
 use becket::{Custodian, Engine, Options};

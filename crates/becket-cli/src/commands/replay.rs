@@ -1,7 +1,7 @@
 //! `becket replay`: recorded events through the hooks, as a timeline.
 
+use crate::exit::ExitCode;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use becket::core::outcome::{Run, Status};
 use becket::core::text;

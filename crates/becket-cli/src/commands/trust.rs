@@ -1,6 +1,6 @@
 //! `becket trust` and `untrust`: a whole project's standing.
 
-use std::process::ExitCode;
+use crate::exit::ExitCode;
 
 use becket::core::dialect::Answer;
 use becket::core::text;

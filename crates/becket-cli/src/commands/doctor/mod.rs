@@ -3,7 +3,9 @@
 mod codex;
 mod run;
 
-use std::process::{Command, ExitCode};
+use std::process::Command;
+
+use crate::exit::ExitCode;
 use std::time::{Duration, Instant};
 
 use becket::core::text;
