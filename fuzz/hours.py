@@ -20,6 +20,7 @@ import threading
 FUZZ = pathlib.Path(__file__).resolve().parent
 TOTALS = FUZZ / "hours.json"
 TRIPLE = "x86_64-unknown-linux-gnu"
+# At the lowest priority an input may wait for its turn: a hang is what takes a minute (-timeout below).
 # Inputs of this many bytes reach everything that smaller ones reach and the edges of tables; more only cost time.
 MOST = 4096
 
@@ -39,7 +40,7 @@ def run(target, seconds):
     crashes.mkdir(parents=True, exist_ok=True)
     command = [
         FUZZ / "target" / TRIPLE / "release" / target, finds, FUZZ / "corpus" / target,
-        f"-max_total_time={seconds}", f"-max_len={MOST}", "-timeout=10", "-rss_limit_mb=2048",
+        f"-max_total_time={seconds}", f"-max_len={MOST}", "-timeout=60", "-rss_limit_mb=2048",
         "-print_final_stats=1", f"-artifact_prefix={crashes}/",
     ]
     process = subprocess.Popen(

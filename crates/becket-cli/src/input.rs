@@ -5,12 +5,16 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use becket::core::event::MAX_ENVELOPE;
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::output::CommandError;
 
 /// How long the envelope may take to come.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// So much is read at once where it is there, in bytes: what a pipe holds.
+const PIECE: usize = 64 * 1024;
 
 /// A pause after which an envelope that is complete counts as all there is.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -25,8 +29,7 @@ pub(crate) fn envelope_within(most: Duration) -> Result<Vec<u8>, CommandError> {
     let stdin = std::io::stdin();
     let patience = most.min(PATIENCE);
     let until = Instant::now() + patience;
-    let mut bytes = Vec::new();
-    let mut buffer = vec![0; 256 * 1024];
+    let mut bytes = Vec::with_capacity(PIECE);
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -42,12 +45,13 @@ pub(crate) fn envelope_within(most: Duration) -> Result<Vec<u8>, CommandError> {
             }
             continue;
         }
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve(bytes.len().max(PIECE));
+        }
         // Not through a buffer of std's own: what it held back poll could not see.
-        let read = rustix::io::read(stdin.as_fd(), &mut buffer[..]);
-        match read {
+        match rustix::io::read(stdin.as_fd(), spare_capacity(&mut bytes)) {
             Ok(0) => return Ok(bytes),
-            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Ok(_) | Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
             Err(errno) => return Err(CommandError::new(format!("cannot read stdin: {errno}"))),
         }
         if bytes.len() > MAX_ENVELOPE {

@@ -254,15 +254,14 @@ impl Engine {
         }
         let session = Session::of(self, request, caller.start);
         if let Some(outcome) = caller::held(&session, event) {
-            let scope = self.scope(session.workspace.clone(), Mode::Build);
             // The outcome is made and told; that its record was not kept changes nothing.
-            drop(self.record(event, &self.load_with(scope, &session.facts), &outcome, Vec::new()));
+            let loaded = self.load_with(session.scope.clone(), &session.facts);
+            drop(self.record(event, &loaded, &outcome, Vec::new()));
             return outcome;
         }
         let ended = self.close_calls(&session, request, caller);
         let was_halted = session.facts.halted.is_some();
-        let scope = self.scope(session.workspace.clone(), request.mode.unwrap_or_else(|| mode_of(event)));
-        let loaded = self.load_with(scope, &session.facts);
+        let loaded = self.load_with(session.scope.clone(), &session.facts);
         if let (Some(home), None) = (&loaded.home, &self.memory) {
             home.end_call(event, caller.call_id);
         }
@@ -380,14 +379,5 @@ fn mask(outcome: &mut Outcome) {
     let lists = outcome.additional_context.iter_mut().chain(&mut outcome.messages);
     for text in single.chain(feedback).chain(lists) {
         *text = redact::mask(text);
-    }
-}
-
-/// ShadowCode's mode, told from the host's permission mode.
-fn mode_of(event: &Event) -> Mode {
-    match event.text("permission_mode") {
-        Some("plan") => Mode::Plan,
-        Some("review") => Mode::Review,
-        _ => Mode::Build,
     }
 }

@@ -13,6 +13,7 @@ use becket_core::scope::Scope;
 use becket_core::session::{self, Fact, Facts};
 use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::files::{self, FileError, Locked};
@@ -61,10 +62,15 @@ impl Home {
         if !path.is_absolute() {
             return Err(FileError::new(path, "it is not an absolute path; set HOME or BECKET_HOME to one"));
         }
-        if !read::exists(path) {
-            files::create_directory(path)?;
-        }
-        let stat = rustix::fs::stat(path.as_std_path()).map_err(|errno| FileError::new(path, errno))?;
+        let look = || rustix::fs::stat(path.as_std_path());
+        let stat = match look() {
+            Err(Errno::NOENT) => {
+                files::create_directory(path)?;
+                look()
+            }
+            looked => looked,
+        };
+        let stat = stat.map_err(|errno| FileError::new(path, errno))?;
         if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::Directory {
             return Err(FileError::new(path, "it is not a directory"));
         }
@@ -138,13 +144,13 @@ impl Home {
         (hash::of(&bytes) == content_hash).then_some(bytes)
     }
 
-    fn session_file(&self, key: &str) -> Result<Utf8PathBuf, FileError> {
-        Ok(self.folder("sessions")?.join(format!("{}.jsonl", hash::of(key.as_bytes()))))
+    fn session_file(&self, key: &str) -> Utf8PathBuf {
+        self.path.join("sessions").join(format!("{}.jsonl", hash::of(key.as_bytes())))
     }
 
     /// What is known of a session, and whether a newer Becket wrote into it.
     pub(crate) fn session(&self, key: &str) -> Result<(Facts, usize), FileError> {
-        let path = self.session_file(key)?;
+        let path = self.session_file(key);
         match read::read(&Place::file(path.clone(), SESSION_LIMIT)) {
             Found::Missing => Ok((Facts { remembered: true, ..Facts::default() }, 0)),
             Found::File(file) => Ok(Facts::read(&String::from_utf8_lossy(&file.bytes))),
@@ -169,7 +175,8 @@ impl Home {
         key: &str,
         decide: impl FnOnce(&Facts) -> Vec<Fact>,
     ) -> Result<(), FileError> {
-        let path = self.session_file(key)?;
+        self.folder("sessions")?;
+        let path = self.session_file(key);
         let io = |error: std::io::Error| FileError::new(&path, error);
         let mut file = files::open_appended(&path)?;
         let mut text = Vec::new();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use becket_core::place::{self, Entry, Found, Links, Place, Refusal, What};
 use becket_core::scope::Scope;
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, lstat, open, openat2};
 use rustix::io::Errno;
 
 /// How often a file that changes while it is read is read again.
@@ -21,13 +21,16 @@ const MOST_NAMES: usize = 100_000;
 /// What is at a place. A relative path is refused: it would be read from wherever the process stands, which may
 /// be somebody else's checkout.
 pub(crate) fn read(place: &Place) -> Found {
-    Reader::default().read(place)
+    Reader::default().look(place)
 }
 
-/// Reads several places; a directory that confines more than one of them is opened once.
+/// Reads several places; a directory that confines more than one of them is opened once. Most of what dialects ask for is
+/// nowhere, and whole directories of it are missing together: each is asked for once.
 #[derive(Default)]
 pub(crate) struct Reader<'a> {
-    roots: Vec<(Utf8PathBuf, Result<OwnedFd, Errno>)>,
+    roots: Vec<(String, Result<OwnedFd, Errno>)>,
+    /// Directories and files that were asked for, and whether nothing at all was there.
+    asked: Vec<(String, bool)>,
     /// Files that links lead into its workspace are told.
     scope: Option<&'a Scope>,
 }
@@ -40,6 +43,23 @@ impl<'a> Reader<'a> {
 
     /// As [`read`].
     pub(crate) fn read(&mut self, place: &Place) -> Found {
+        match way_to(place) {
+            Some(way) if self.is_missing(way) => Found::Missing,
+            _ => self.look(place),
+        }
+    }
+
+    /// Whether nothing is at a path, not even a link. Whatever else is wrong there is told when it is opened.
+    fn is_missing(&mut self, path: &str) -> bool {
+        if let Some((_, is_missing)) = self.asked.iter().find(|(asked, _)| asked == path) {
+            return *is_missing;
+        }
+        let is_missing = matches!(lstat(path), Err(Errno::NOENT));
+        self.asked.push((path.to_owned(), is_missing));
+        is_missing
+    }
+
+    fn look(&mut self, place: &Place) -> Found {
         if !place.path.is_absolute() {
             let why = "it is not an absolute path; set HOME to one".to_owned();
             return Found::Refused(Refusal::Io(why));
@@ -51,10 +71,10 @@ impl<'a> Reader<'a> {
     }
 
     fn root(&mut self, path: &Utf8Path) -> Result<&OwnedFd, Errno> {
-        let known = self.roots.iter().position(|(known, _)| known == path);
+        let known = self.roots.iter().position(|(known, _)| known == path.as_str());
         let at = known.unwrap_or_else(|| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            self.roots.push((path.to_owned(), open(path.as_std_path(), flags, Mode::empty())));
+            self.roots.push((path.to_string(), open(path.as_std_path(), flags, Mode::empty())));
             self.roots.len() - 1
         });
         self.roots[at].1.as_ref().map_err(|errno| *errno)
@@ -156,6 +176,21 @@ impl<'a> Reader<'a> {
         }
         Ok(Found::Folder { entries, more })
     }
+}
+
+/// What most often is missing of a place, together with others: the directory that a file stands in, or, below a directory
+/// that confines it, the first step. `None` where that cannot be told.
+fn way_to(place: &Place) -> Option<&str> {
+    let path = place.path.as_str();
+    if !path.starts_with('/') {
+        return None;
+    }
+    let (Links::Refuse { below: root } | Links::Beneath { root }) = &place.links else {
+        return place.path.parent().map(Utf8Path::as_str);
+    };
+    let inside = path.strip_prefix(root.as_str().trim_end_matches('/'))?.strip_prefix('/')?;
+    let rest = inside.split_once('/').map_or(0, |(_, rest)| rest.len() + 1);
+    Some(&path[..path.len() - rest])
 }
 
 /// Opens a path below a directory without following any link, one step after the other: stricter than the system's own
@@ -349,6 +384,44 @@ mod tests {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!((names, more), (vec!["0.txt", "1.txt", "a.yaml", "b.yaml"], true));
         assert!(entries[0].found.is_none() && entries[2].found.is_some());
+    }
+
+    #[test]
+    fn what_is_asked_for_on_the_way_is_above_the_place_and_inside_what_confines_it() {
+        let way =
+            |path: &str, links: Links| way_to(&Place { links, ..Place::file(path, 9) }).map(str::to_owned);
+        let beneath = |root: &str| Links::Beneath { root: root.into() };
+        let some = |path: &str| Some(path.to_owned());
+        assert_eq!(way("/h/.celeste/hooks.json", Links::Follow), some("/h/.celeste"));
+        assert_eq!(way("/hooks.json", Links::Follow), some("/"));
+        assert_eq!(way("/w/.celeste/a/b.md", beneath("/w")), some("/w/.celeste"));
+        assert_eq!(way("/w/.grimoire", beneath("/w")), some("/w/.grimoire"));
+        assert_eq!(way("/.celeste/x", beneath("/")), some("/.celeste"));
+        for (path, root) in [("/wider/x", "/w"), ("/w", "/w"), ("relative/x", "relative"), ("/other/x", "/w")]
+        {
+            assert_eq!(way(path, beneath(root)), None, "{path} {root}");
+        }
+    }
+
+    #[test]
+    fn places_that_are_missing_together_are_no_more_than_missing() {
+        let (_keep, root) = temporary();
+        symlink("nowhere", root.join("dangling")).unwrap();
+        fs::write(root.join("file"), "x").unwrap();
+        let beneath = || Links::Beneath { root: root.clone() };
+        let refuse = || Links::Refuse { below: root.clone() };
+        for links in [beneath(), refuse(), Links::Follow] {
+            let mut reader = Reader::default();
+            for path in ["none", "none/a", "none/b", "none/a/c"] {
+                let place = Place { links: links.clone(), ..Place::file(root.join(path), 9) };
+                assert_eq!(reader.read(&place), Found::Missing, "{path} {links:?}");
+            }
+            // Whatever does stand in the way is told as if nothing had been asked before.
+            for path in ["dangling", "dangling/a", "file/a", "file"] {
+                let place = Place { links: links.clone(), ..Place::file(root.join(path), 9) };
+                assert_eq!(reader.read(&place), read(&place), "{path} {links:?}");
+            }
+        }
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use becket_core::event::{Event, EventName};
 use becket_core::merge::Voice;
 use becket_core::outcome::Decision;
-use becket_core::scope::Mode;
+use becket_core::scope::{Mode, Scope};
 use becket_core::session::{self, Fact, Facts};
 use becket_core::text;
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use crate::engine::{Engine, Request};
 use crate::home::Home;
@@ -30,7 +30,8 @@ pub(crate) struct Session<'a> {
     key: Option<String>,
     home: Option<Home>,
     pub(crate) facts: Facts,
-    pub(crate) workspace: Utf8PathBuf,
+    /// Of this event: the session's workspace, the mode.
+    pub(crate) scope: Scope,
     begins: bool,
     messages: Vec<String>,
 }
@@ -45,37 +46,32 @@ impl<'a> Session<'a> {
         let reported = event.cwd.as_deref().filter(is_path);
         let start = project.or(reported).unwrap_or(&engine.directory);
         // Whether the home may be believed is judged against the workspace, which it may have to tell.
-        let home = engine.open_home().ok().cloned();
-        let mut session = Self {
-            engine,
-            key: event.session_id.as_ref().map(|id| format!("{NAMED}{id}")),
-            home,
-            facts: Facts::default(),
-            workspace: Utf8PathBuf::new(),
-            begins: false,
-            messages: Vec::new(),
+        let mut home = engine.open_home().ok().cloned();
+        let mut messages = Vec::new();
+        let key = event.session_id.as_ref().map(|id| format!("{NAMED}{id}"));
+        let mut facts = match &key {
+            Some(key) => read_facts(engine, home.as_ref(), key, &mut messages),
+            None => Facts::default(),
         };
-        if let Some(key) = session.key.clone() {
-            session.facts = session.read(&key);
-        }
+        let mode = request.mode.unwrap_or_else(|| mode_of(event));
         let found = || engine.find_workspace(&read::absolute(start, &engine.directory));
-        session.workspace = named.clone().or_else(|| session.facts.workspace.clone()).unwrap_or_else(found);
-        let is_believed =
-            |home: &Home| home.believed(&engine.scope(session.workspace.clone(), Mode::Build)).is_ok();
-        if !session.home.as_ref().is_none_or(is_believed) {
+        let workspace = named.clone().or_else(|| facts.workspace.clone()).unwrap_or_else(found);
+        let mut scope = engine.scope(workspace, mode);
+        if home.as_ref().is_some_and(|home| home.believed(&scope).is_err()) {
             // Whoever writes the workspace could have written these facts.
-            session.home = None;
-            session.facts = Facts::default();
-            session.workspace = named.unwrap_or_else(found);
+            home = None;
+            facts = Facts::default();
+            scope = engine.scope(named.unwrap_or_else(found), mode);
         }
         // Where a tool call was is the model's choice, unless the host says more.
         let is_hosts_choice = event.tool.is_none() || project.is_some();
-        session.begins = session.key.is_some() && session.facts.workspace.is_none() && is_hosts_choice;
+        let begins = key.is_some() && facts.workspace.is_none() && is_hosts_choice;
+        let mut session = Self { engine, key, home, facts, scope, begins, messages };
         if session.key.is_none() {
             // Without a session an event stands alone; only the bound on stops must outlive it.
-            let key = format!("workspace {}", session.workspace);
+            let key = format!("workspace {}", session.scope.workspace);
             if event.name.is_stop() || event.name == EventName::UserPromptSubmit {
-                let counted = session.read(&key);
+                let counted = read_facts(engine, session.home.as_ref(), &key, &mut session.messages);
                 session.facts.continued = counted.continued;
                 session.facts.continued_with = counted.continued_with;
             }
@@ -88,30 +84,9 @@ impl<'a> Session<'a> {
         !self.facts.remembered
     }
 
-    fn read(&mut self, key: &str) -> Facts {
-        if let Some(memory) = self.engine.memory() {
-            let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-            return memory.get(key).cloned().unwrap_or(Facts { remembered: true, ..Facts::default() });
-        }
-        let Some(home) = &self.home else { return Facts::default() };
-        match home.session(key) {
-            Ok((facts, 0)) => facts,
-            Ok((facts, newer)) => {
-                self.messages.push(format!(
-                    "becket: {newer} facts of this session were written by a newer Becket and are not understood"
-                ));
-                facts
-            }
-            Err(error) => {
-                self.messages.push(format!("becket: the session could not be read: {error}"));
-                Facts::default()
-            }
-        }
-    }
-
     /// Applies the session's rules to what was said, and stores the facts that follow. Answers what a person is told.
     pub(crate) fn settle(mut self, event: &Event, voices: &mut Vec<Voice>, stop_limit: u32) -> Vec<String> {
-        let began = self.begins.then(|| Fact::Began { workspace: self.workspace.clone() });
+        let began = self.begins.then(|| Fact::Began { workspace: self.scope.workspace.clone() });
         let alone = self.is_alone();
         let decide = |facts: &Facts, voices: &mut Vec<Voice>| {
             let mut new: Vec<Fact> = began.clone().into_iter().collect();
@@ -174,6 +149,37 @@ impl<'a> Session<'a> {
             Some(home) => home.add_facts(key, decide).map_err(|error| error.to_string()),
             None => Err("there is no place for it".to_owned()),
         }
+    }
+}
+
+/// What is known of a session, and in `messages` what is wrong with that.
+fn read_facts(engine: &Engine, home: Option<&Home>, key: &str, messages: &mut Vec<String>) -> Facts {
+    if let Some(memory) = engine.memory() {
+        let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        return memory.get(key).cloned().unwrap_or(Facts { remembered: true, ..Facts::default() });
+    }
+    let Some(home) = home else { return Facts::default() };
+    match home.session(key) {
+        Ok((facts, 0)) => facts,
+        Ok((facts, newer)) => {
+            messages.push(format!(
+                "becket: {newer} facts of this session were written by a newer Becket and are not understood"
+            ));
+            facts
+        }
+        Err(error) => {
+            messages.push(format!("becket: the session could not be read: {error}"));
+            Facts::default()
+        }
+    }
+}
+
+/// ShadowCode's mode, told from the host's permission mode.
+fn mode_of(event: &Event) -> Mode {
+    match event.text("permission_mode") {
+        Some("plan") => Mode::Plan,
+        Some("review") => Mode::Review,
+        _ => Mode::Build,
     }
 }
 

@@ -144,6 +144,15 @@ pub(super) fn root_of(file: &Utf8Path) -> Option<&Utf8Path> {
     inside.map_or(Some(folder), Utf8Path::parent)
 }
 
+/// The path of something below a directory, made in one piece: there are many, at every event.
+fn below(directory: &Utf8Path, names: &[&str]) -> Utf8PathBuf {
+    let length: usize = names.iter().map(|name| name.len() + 1).sum();
+    let mut path = Utf8PathBuf::with_capacity(directory.as_str().len() + length);
+    path.push(directory);
+    path.extend(names);
+    path
+}
+
 /// Everything that must be read, in the order in which hooks run.
 pub(super) fn places(scope: &Scope) -> Vec<(Expected, Place)> {
     let home = &scope.homes.home;
@@ -163,24 +172,23 @@ pub(super) fn places(scope: &Scope) -> Vec<(Expected, Place)> {
     let mut roots: Vec<&Utf8Path> = scope.workspace.ancestors().collect();
     roots.reverse();
     for root in &roots {
-        let path = root.join(FOLDER).join("hooks.json");
         // Seen from the home directory or below, the global file is no project's.
         if *root != home {
-            places.push((Expected::Hooks, repo(root, path, What::File)));
+            places.push((Expected::Hooks, repo(root, below(root, &[FOLDER, "hooks.json"]), What::File)));
         }
     }
     for root in &roots {
-        let folder = root.join(FOLDER).join("grimoire");
+        let folder = below(root, &[FOLDER, "grimoire"]);
         let markdown = What::Folder { endings: &[".md"], most: MOST_GRIMOIRES };
-        places.push((Expected::Hooks, repo(root, root.join(".grimoire"), What::File)));
+        places.push((Expected::Hooks, repo(root, below(root, &[".grimoire"]), What::File)));
         places.push((Expected::Grimoires, repo(root, folder, markdown)));
-        places.push((Expected::Hooks, repo(root, root.join(".grimoire.local"), What::File)));
+        places.push((Expected::Hooks, repo(root, below(root, &[".grimoire.local"]), What::File)));
     }
     let workspace = &scope.workspace;
     for (expected, path) in [
-        (Expected::Config, workspace.join(FOLDER).join("config.json")),
-        (Expected::Mcp, workspace.join(".mcp.json")),
-        (Expected::Mcp, workspace.join(FOLDER).join("mcp.json")),
+        (Expected::Config, below(workspace, &[FOLDER, "config.json"])),
+        (Expected::Mcp, below(workspace, &[".mcp.json"])),
+        (Expected::Mcp, below(workspace, &[FOLDER, "mcp.json"])),
     ] {
         // What stands in the user's own folder is the user's own.
         if !path.starts_with(&global) {
@@ -193,7 +201,7 @@ pub(super) fn places(scope: &Scope) -> Vec<(Expected, Place)> {
 /// Paths by which a directory is known to be a project with Celeste's files. They are looked for at every event and
 /// in every directory above, so there are few.
 pub(super) fn marks(directory: &Utf8Path, scope: &Scope) -> Vec<Utf8PathBuf> {
-    let mut marks = vec![directory.join(".grimoire"), directory.join(".grimoire.local")];
+    let mut marks = vec![below(directory, &[".grimoire"]), below(directory, &[".grimoire.local"])];
     // The folder in the home directory holds the user's own files.
     if directory != scope.homes.home {
         marks.push(directory.join(FOLDER));
