@@ -21,6 +21,9 @@ pub(crate) const VARIABLE: &str = "BECKET_EVENT";
 /// The folder of marks in `BECKET_HOME`.
 pub(crate) const RUNS: &str = "runs";
 
+/// Longer than what the system tells of a process there, in bytes.
+const STAT: usize = 1024;
+
 /// What a mark says of a process that does nothing beside firing events.
 const PROGRAM: &str = "program";
 
@@ -99,7 +102,8 @@ struct Process {
 
 impl Process {
     fn of(id: u32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        let mut stat = String::with_capacity(STAT);
+        File::open(format!("/proc/{id}/stat")).ok()?.read_to_string(&mut stat).ok()?;
         // The name in parentheses may hold anything; the fields after it are counted from the last one.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         Some(Self { id, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })

@@ -41,6 +41,9 @@ impl<'a> Runs<'a> {
 
     pub(crate) fn run(&mut self, rules: &dyn Rules, batch: dialect::Batch) -> Vec<Finished> {
         let started: Vec<_> = batch.jobs.iter().map(|job| (home::now(), rules.record(job, None))).collect();
+        let engine = self.engine;
+        // Before the mark: a keeper gets ready while it is set.
+        let custody = self.custody.get_or_insert_with(|| engine.hold());
         if self.mark.is_none() {
             self.mark = self.loaded.home.as_ref().and_then(|home| {
                 let is_program = matches!(self.engine.custodian(), Custodian::Fork);
@@ -54,8 +57,7 @@ impl<'a> Runs<'a> {
             end_everything: self.loaded.scope.settings.end_everything,
             mark: self.mark.as_ref().map(|mark| (nested::VARIABLE, mark.value())),
         };
-        let engine = self.engine;
-        let custody = match self.custody.get_or_insert_with(|| engine.hold()) {
+        let custody = match custody {
             Held::Own(custody) => custody,
             Held::Leased(leased) => &mut *leased,
         };

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -102,10 +103,7 @@ impl Keeper {
     /// [`KeeperError::Threads`] if the process has more than one thread, [`KeeperError::Io`] if the
     /// system refuses a socket or a process.
     pub fn fork() -> Result<Self, KeeperError> {
-        let threads = fs::read_dir("/proc/self/task")?.count();
-        if threads != 1 {
-            return Err(KeeperError::Threads(threads));
-        }
+        refuse_threads()?;
         let (socket, theirs) = lifeline()?;
         // Before the fork: afterwards the keeper could only name its parent by a number.
         let caller = caller()?;
@@ -299,6 +297,17 @@ impl Drop for Keeper {
         let mut fds = [PollFd::new(&process, PollFlags::IN)];
         let _ = retry_on_intr(|| poll(&mut fds, Some(&Timespec { tv_sec: 2, tv_nsec: 0 })));
         let _ = waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    }
+}
+
+/// A process with one thread may fork a keeper or become one.
+fn refuse_threads() -> Result<(), KeeperError> {
+    // Each thread is a directory in there, and so a link to it beside its own two. Counting those would take four times
+    // as many steps.
+    let links = fs::metadata("/proc/self/task")?.nlink();
+    match usize::try_from(links.saturating_sub(2)).unwrap_or(usize::MAX) {
+        1 => Ok(()),
+        threads => Err(KeeperError::Threads(threads)),
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::process::{
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::wire::{self, Answer, Closed, Request};
-use super::{KeeperError, marks};
+use super::{KeeperError, marks, refuse_threads};
 use crate::ending::Exit;
 use crate::image::Image;
 use crate::mark::Mark;
@@ -38,16 +38,13 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// [`KeeperError::NotStartedAsOne`] if standard input is not a keeper's socket, and
 /// [`KeeperError::Threads`] if threads were started already; then nothing has been touched.
 pub fn keeper_main() -> Result<Infallible, KeeperError> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
-    if threads != 1 {
-        return Err(KeeperError::Threads(threads));
-    }
+    refuse_threads()?;
     // A copy: standard input itself is about to become /dev/null.
     let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(|_| KeeperError::NotStartedAsOne)?;
     if rustix::net::sockopt::socket_type(&socket).is_err() {
         return Err(KeeperError::NotStartedAsOne);
     }
-    let greeting = wire::receive_request(socket.as_fd(), &mut [0; 64]);
+    let greeting = wire::receive_request(socket.as_fd());
     let Ok(Request { kind: wire::HELLO, mut fds, .. }) = greeting else {
         return Err(KeeperError::NotStartedAsOne);
     };
@@ -101,9 +98,9 @@ fn settle(socket: &OwnedFd, caller: &OwnedFd) -> Result<(), Errno> {
 
 /// Answers requests until told that all is done, or the caller is gone.
 fn serve(socket: &OwnedFd, caller: &OwnedFd) {
-    let mut keeper = Serving { socket, leaders: Vec::new(), buffer: vec![0; 64 * 1024] };
+    let mut keeper = Serving { socket, leaders: Vec::new() };
     while wait(socket, caller) {
-        let Ok(request) = wire::receive_request(socket.as_fd(), &mut keeper.buffer) else { break };
+        let Ok(request) = wire::receive_request(socket.as_fd()) else { break };
         if request.kind == wire::DONE {
             return;
         }
@@ -132,7 +129,6 @@ struct Serving<'a> {
     socket: &'a OwnedFd,
     /// Started and not reaped, so their numbers are theirs.
     leaders: Vec<Pid>,
-    buffer: Vec<u8>,
 }
 
 impl Serving<'_> {

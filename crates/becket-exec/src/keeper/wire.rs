@@ -142,24 +142,25 @@ pub(super) struct Request {
     pub(super) fds: Vec<OwnedFd>,
 }
 
-/// Waits for a request. `buffer` is only working space; the usual request comes in one piece.
-pub(super) fn receive_request(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Request, Closed> {
+/// Waits for a request.
+pub(super) fn receive_request(socket: BorrowedFd<'_>) -> Result<Request, Closed> {
+    // The usual request is no longer than this. Less memory is touched for the first time before it is answered.
+    let mut buffer = [0; 2048];
     let (mut have, mut fds) = (0, Vec::new());
     while have < 8 {
         have += receive(socket, &mut buffer[have..], &mut fds)?;
     }
-    let kind = word(buffer, 0)?;
-    let length = word(buffer, 4)? as usize;
+    let kind = word(&buffer, 0)?;
+    let length = word(&buffer, 4)? as usize;
     // More than was announced would be a second request, which nobody sends unasked.
     if length > LONGEST || have > length + 8 {
         return Err(Closed);
     }
-    let mut body = Vec::with_capacity(length);
-    body.extend_from_slice(&buffer[8..have]);
-    while body.len() < length {
-        let most = buffer.len().min(length - body.len());
-        let count = receive(socket, &mut buffer[..most], &mut fds)?;
-        body.extend_from_slice(&buffer[..count]);
+    let mut body = buffer[8..have].to_vec();
+    let mut have = body.len();
+    body.resize(length, 0);
+    while have < length {
+        have += receive(socket, &mut body[have..], &mut fds)?;
     }
     Ok(Request { kind, body, fds })
 }
