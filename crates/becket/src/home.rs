@@ -17,7 +17,6 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::files::{self, FileError, Locked};
-use crate::nested;
 use crate::read;
 
 /// Largest ledger that is read, in bytes.
@@ -31,9 +30,6 @@ const SESSION_LIMIT: u64 = 16 << 20;
 
 /// A session's file is removed this long after its last event.
 const SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
-
-/// A mark of a run that is this old belongs to none.
-const RUN_AGE: Duration = Duration::from_secs(24 * 3600);
 
 /// So many files are looked at for their age when a session begins.
 const AGED_AT_ONCE: usize = 64;
@@ -207,13 +203,11 @@ impl Home {
         file.write_all(lines.as_bytes()).map_err(io)?;
         if is_new {
             self.forget("sessions", SESSION_AGE);
-            self.forget(nested::RUNS, RUN_AGE);
         }
         Ok(())
     }
 
-    /// Removes some files that were not written for long: sessions without events, marks of runs whose Becket was
-    /// killed. What cannot be removed is left.
+    /// Removes some files that were not written for long. What cannot be removed is left.
     fn forget(&self, folder: &str, most: Duration) {
         let Ok(entries) = fs::read_dir(self.path.join(folder)) else { return };
         // A large folder is gone through in parts, by the last character of the names, whose turn changes with time.
@@ -266,13 +260,6 @@ impl Home {
             drop(fs::rename(numbered(number), numbered(number + 1)));
         }
         fs::rename(path, numbered(1)).map_err(|error| FileError::new(path, error))
-    }
-
-    /// A file that marks a living run: locked while hooks of this process run.
-    pub(crate) fn run_mark(&self, name: &str) -> Result<(Utf8PathBuf, fs::File), FileError> {
-        let path = self.folder(nested::RUNS)?.join(name);
-        let file = files::open_appended(&path)?;
-        Ok((path, file))
     }
 }
 

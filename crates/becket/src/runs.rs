@@ -47,7 +47,7 @@ impl<'a> Runs<'a> {
         if self.mark.is_none() {
             self.mark = self.loaded.home.as_ref().and_then(|home| {
                 let is_program = matches!(self.engine.custodian(), Custodian::Fork);
-                Mark::set(home, is_program).ok()
+                Mark::set(home, is_program).ok().flatten()
             });
         }
         let bounds = Bounds {
