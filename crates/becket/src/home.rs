@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use becket_core::dialect::Timestamp;
@@ -248,7 +249,7 @@ impl Home {
             size = size_of(&file)?;
         }
         let mut lines: String = records.iter().map(Record::line).collect();
-        if size > 0 && !ends_a_line(&mut file, size) {
+        if size > 0 && !ends_a_line(&file, size) {
             lines.insert(0, '\n');
         }
         file.write_all(lines.as_bytes()).map_err(|error| FileError::new(&path, error))
@@ -263,10 +264,9 @@ impl Home {
     }
 }
 
-fn ends_a_line(file: &mut fs::File, size: u64) -> bool {
+fn ends_a_line(file: &fs::File, size: u64) -> bool {
     let mut last = [0];
-    let read = file.seek(SeekFrom::Start(size - 1)).and_then(|_| file.read_exact(&mut last));
-    read.is_ok() && last == *b"\n"
+    file.read_exact_at(&mut last, size - 1).is_ok() && last == *b"\n"
 }
 
 /// Now, in milliseconds since 1970, by the clock that file systems stamp files with.

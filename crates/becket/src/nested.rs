@@ -10,8 +10,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read as _;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -24,13 +24,11 @@ pub(crate) const VARIABLE: &str = "BECKET_EVENT";
 /// The file in `BECKET_HOME` whose locks are the marks.
 pub(crate) const MARKS: &str = "running.lock";
 
-/// Longer than what the system tells of a process, in bytes.
-const STAT: usize = 1024;
-
-/// How the place of a mark is made up, from the highest of its bits on: the process's number (22), when it started (24),
-/// whether it does nothing beside firing events (1), and which of its runs it is (15).
+/// How the place of a mark is made up, from the highest of its bits on: the process's number (22), the space in which it
+/// has that number (24; a container has one of its own, and may share the home), whether it does nothing beside firing
+/// events (1), and which of its runs it is (15).
 const NUMBER_BITS: u32 = 22;
-const STARTED_BITS: u32 = 24;
+const SPACE_BITS: u32 = 24;
 const RUN_BITS: u32 = 15;
 
 /// Most tries to find a byte that no other run of this process has.
@@ -52,10 +50,7 @@ impl Mark {
     pub(crate) fn set(home: &Home, is_program: bool) -> Result<Option<Self>, FileError> {
         let path = home.file(MARKS);
         let file = files::open_marks(&path, true)?;
-        let Some(places) = Process::of(std::process::id()).and_then(|process| process.places(is_program))
-        else {
-            return Ok(None);
-        };
+        let Some(places) = places(std::process::id(), space(), is_program) else { return Ok(None) };
         for _ in 0..TRIES {
             let at = places.start + random() % (1 << RUN_BITS);
             if files::lock_byte(&file, at).map_err(|error| FileError::new(&path, error))? {
@@ -78,9 +73,10 @@ pub(crate) fn is_inside_a_hook(environment: &[(OsString, OsString)], home: &Utf8
     }
     let Ok(file) = files::open_marks(&home.join(MARKS), false) else { return false };
     // Mostly nobody runs any: then nobody's ancestors are looked at.
-    files::is_locked(&file, 0..1 << 62)
-        && ancestors()
-            .any(|process| process.places(true).is_some_and(|places| files::is_locked(&file, places)))
+    files::is_locked(&file, 0..1 << 62) && {
+        let space = space();
+        ancestors().any(|id| places(id, space, true).is_some_and(|places| files::is_locked(&file, places)))
+    }
 }
 
 /// Whether the mark of a run belongs to a living one above this process.
@@ -88,44 +84,38 @@ fn is_living(mark: &str) -> bool {
     let Some((path, at)) = mark.rsplit_once('#') else { return false };
     let Ok(at) = at.parse::<u64>() else { return false };
     let Ok(file) = files::open_marks(Utf8Path::new(path), false) else { return false };
-    let is_its = |process: &Process| {
-        [true, false].into_iter().any(|kind| process.places(kind).is_some_and(|places| places.contains(&at)))
+    let space = space();
+    let is_its = |id: u32| {
+        [true, false]
+            .into_iter()
+            .any(|kind| places(id, space, kind).is_some_and(|places| places.contains(&at)))
     };
-    at < 1 << 62 && files::is_locked(&file, at..at + 1) && ancestors().any(|process| is_its(&process))
+    at < 1 << 62 && files::is_locked(&file, at..at + 1) && ancestors().any(is_its)
 }
 
-/// A process, told from a later one of the same number by when it was started.
-struct Process {
-    id: u32,
-    parent: u32,
-    started: u64,
+/// Where a process's marks may stand. `None` for a number that no system gives. (The process lives as long as its locks,
+/// so its number is no other's.)
+fn places(id: u32, space: u64, is_program: bool) -> Option<Range<u64>> {
+    let number = Some(u64::from(id)).filter(|id| *id < 1 << NUMBER_BITS)?;
+    let process = (((number << SPACE_BITS) | (space % (1 << SPACE_BITS))) << 1) | u64::from(is_program);
+    Some(process << RUN_BITS..(process + 1) << RUN_BITS)
 }
 
-impl Process {
-    /// Where its marks may stand. `None` for a number that no system gives.
-    fn places(&self, is_program: bool) -> Option<Range<u64>> {
-        let number = Some(u64::from(self.id)).filter(|id| *id < 1 << NUMBER_BITS)?;
-        let started = self.started % (1 << STARTED_BITS);
-        let process = (number << STARTED_BITS | started) << 1 | u64::from(is_program);
-        Some(process << RUN_BITS..(process + 1) << RUN_BITS)
-    }
-
-    fn of(id: u32) -> Option<Self> {
-        let mut stat = String::with_capacity(STAT);
-        File::open(format!("/proc/{id}/stat")).ok()?.read_to_string(&mut stat).ok()?;
-        // The name in parentheses may hold anything; the fields after it are counted from the last one.
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        Some(Self { id, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
-    }
+/// The space in which processes here have their numbers.
+fn space() -> u64 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |space| space.ino())
 }
 
-fn ancestors() -> impl Iterator<Item = Process> {
-    let mut next = Process::of(std::process::id()).map(|process| process.parent);
-    std::iter::from_fn(move || {
-        let process = Process::of(next.filter(|id| *id > 0)?)?;
-        next = Some(process.parent);
-        Some(process)
-    })
+/// The numbers of the processes above this one.
+fn ancestors() -> impl Iterator<Item = u32> {
+    std::iter::successors(parent(std::process::id()), |id| parent(*id))
+}
+
+fn parent(id: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name in parentheses may hold anything; the fields after it are counted from the last one.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    fields.nth(1)?.parse().ok().filter(|id| *id > 0)
 }
 
 /// An id for one run: 32 hex digits, never the same twice.
@@ -143,14 +133,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_processes_or_kinds_share_a_place() {
-        let of = |id, started| Process { id, parent: 1, started };
-        let all = [of(1, 7), of(2, 7), of(2, 8), of((1 << NUMBER_BITS) - 1, (1 << STARTED_BITS) - 1)];
-        let mut places: Vec<Range<u64>> =
-            all.iter().flat_map(|process| [false, true].map(|kind| process.places(kind).unwrap())).collect();
-        places.sort_by_key(|range| range.start);
-        assert!(places.windows(2).all(|pair| pair[0].end <= pair[1].start), "{places:?}");
-        assert!(places.iter().all(|range| range.end <= 1 << 62));
-        assert!(of(1 << NUMBER_BITS, 0).places(true).is_none());
+    fn no_two_processes_spaces_or_kinds_share_a_place() {
+        let all = [(1, 7), (2, 7), (2, 8), ((1 << NUMBER_BITS) - 1, (1 << SPACE_BITS) - 1)];
+        let mut all: Vec<Range<u64>> = all
+            .iter()
+            .flat_map(|(id, space)| [false, true].map(|kind| places(*id, *space, kind).unwrap()))
+            .collect();
+        all.sort_by_key(|range| range.start);
+        assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start), "{all:?}");
+        assert!(all.iter().all(|range| range.end <= 1 << 62));
+        assert!(places(1 << NUMBER_BITS, 0, true).is_none());
+    }
+
+    #[test]
+    fn the_nearest_ancestor_is_the_parent() {
+        assert_eq!(ancestors().next(), Some(std::os::unix::process::parent_id()));
     }
 }

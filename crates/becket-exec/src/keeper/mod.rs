@@ -152,7 +152,6 @@ impl Keeper {
     /// Lets the keeper go without waiting for its end, as dropping it does. For a program that exits at
     /// once after this.
     pub fn leave(mut self) {
-        self.say_done();
         self.process = None;
     }
 
