@@ -120,6 +120,7 @@ impl Home {
     }
 
     pub(crate) fn write_ledger(&self, ledger: &Ledger) -> Result<(), FileError> {
+        files::sweep(&self.path);
         files::replace(&self.path.join("ledger.json"), &ledger.to_bytes())
     }
 

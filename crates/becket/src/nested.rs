@@ -66,6 +66,15 @@ pub(crate) fn is_inside_a_hook(environment: &[(OsString, OsString)], home: &Utf8
     runs.flatten().any(|run| is_living(run.path(), true))
 }
 
+/// Whether this process was started, however far above, by a running copy of the same program: for the program, which
+/// starts nothing but hooks, that is inside a hook, whatever became of the environment and of the homes it names.
+pub fn is_below_itself() -> bool {
+    let program = |process: &str| {
+        fs::metadata(format!("/proc/{process}/exe")).ok().map(|data| (data.dev(), data.ino()))
+    };
+    program("self").is_some_and(|own| ancestors().any(|above| program(&above.id.to_string()) == Some(own)))
+}
+
 /// Whether a mark's file belongs to a living run above this process; `of_program`: only one that does nothing else.
 fn is_living(path: &Utf8Path, of_program: bool) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
