@@ -126,7 +126,9 @@ impl Home {
 
     /// Keeps approved content under its hash, so that a later change can be shown as one.
     pub(crate) fn keep_content(&self, bytes: &[u8]) -> Result<(), FileError> {
-        let path = self.folder("contents")?.join(hash::of(bytes));
+        let folder = self.folder("contents")?;
+        files::sweep(&folder);
+        let path = folder.join(hash::of(bytes));
         if read::exists(&path) { Ok(()) } else { files::replace(&path, bytes) }
     }
 

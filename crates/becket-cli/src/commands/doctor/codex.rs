@@ -111,7 +111,8 @@ fn ask(places: &Places, path: &Utf8Path) -> Option<Asked> {
         listed,
         trusted,
         complaints: complaints(directories, path),
-        off: settings.and_then(switched_off),
+        // What it lists it has not switched off, whatever a file says: an organisation may have said otherwise.
+        off: settings.filter(|_| listed == 0).and_then(switched_off),
     })
 }
 
