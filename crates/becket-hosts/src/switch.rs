@@ -306,6 +306,37 @@ fn trusts(bytes: &[u8], project: &Utf8Path) -> bool {
     matches!(level, Some((DeValue::String(level), _)) if level == "trusted")
 }
 
+/// What Codex's own settings remember of the entries in a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remembered {
+    /// So many were trusted, as they were then.
+    pub trusted: usize,
+    /// Those that a person switched off on its page for hooks: each where in the file it stands, as Codex writes it, and
+    /// the line in the settings.
+    pub disabled: Vec<(String, usize)>,
+}
+
+/// What Codex's `config.toml` remembers of the entries in the file at `path`.
+pub fn remembered(config: &[u8], path: &Utf8Path) -> Remembered {
+    let mut found = Remembered::default();
+    let Ok(text) = std::str::from_utf8(config) else { return found };
+    let Ok(table) = DeTable::parse(text) else { return found };
+    let Some((DeValue::Table(states), _)) = in_table(table.get_ref(), &["hooks", "state"]) else {
+        return found;
+    };
+    for (key, state) in states {
+        let of_file = key.get_ref().strip_prefix(path.as_str()).and_then(|rest| rest.strip_prefix(':'));
+        let (Some(entry), DeValue::Table(state)) = (of_file, state.get_ref()) else { continue };
+        if in_table(state, &["trusted_hash"]).is_some() {
+            found.trusted += 1;
+        }
+        if let Some((DeValue::Boolean(false), at)) = in_table(state, &["enabled"]) {
+            found.disabled.push((entry.to_owned(), line_of(text, at)));
+        }
+    }
+    found
+}
+
 fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }

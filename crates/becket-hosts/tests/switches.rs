@@ -87,6 +87,16 @@ fn codex() {
 }
 
 #[test]
+fn what_codex_remembers_of_entries() {
+    let config = "[hooks.state.\"/h/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n\
+                  [hooks.state.\"/h/hooks.json:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:2\"\nenabled = false\n\
+                  [hooks.state.\"/h/hooks.json.other:stop:0:0\"]\nenabled = false\n";
+    let found = switch::remembered(config.as_bytes(), Utf8Path::new("/h/hooks.json"));
+    assert_eq!((found.trusted, found.disabled), (2, vec![("pre_tool_use:0:0".to_owned(), 5)]));
+    assert_eq!(switch::remembered(b"[", Utf8Path::new("/h")), switch::Remembered::default());
+}
+
+#[test]
 fn gemini() {
     let off = "{\n  // no\n  \"hooksConfig\": {\n    \"enabled\": false\n  }\n}";
     let on = r#"{"hooksConfig": {"enabled": true}}"#;

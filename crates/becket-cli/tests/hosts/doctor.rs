@@ -254,6 +254,15 @@ fn switches_in_the_agents_own_settings_are_told_with_their_place() {
     place.write("shop/.codex/config.toml", "features = \n");
     is_told(&place, "codex", "switch", "it is not TOML");
 
+    let of_entry = format!("{}:pre_tool_use:0:0", settings("codex").display());
+    place.write("home/.codex/config.toml", format!("[hooks.state.{of_entry:?}]\nenabled = false\n"));
+    is_told(
+        &place,
+        "codex",
+        "switch",
+        "/.codex/config.toml:2: the entry \"pre_tool_use:0:0\" is switched off",
+    );
+
     with("gemini", "hooksConfig", json!({"enabled": false}));
     is_told(&place, "gemini", "switch", "`hooksConfig.enabled` is false");
     with("gemini", "hooksConfig", json!({"disabled": ["becket"]}));

@@ -6,7 +6,7 @@ use becket::core::text;
 use becket::others;
 use becket_hosts::Host;
 use becket_hosts::install::{edit, is_installed_line};
-use becket_hosts::switch::{Applies, Off};
+use becket_hosts::switch::{self, Applies, Off};
 use camino::Utf8Path;
 use serde_json::{Value, json};
 
@@ -41,9 +41,28 @@ pub(super) fn checks(places: &Places, path: &Utf8Path, entries: usize, mut off: 
     let is_off = asked.as_ref().is_some_and(|asked| asked.off.is_some() || !asked.complaints.is_empty())
         || off.iter().any(|off| matches!(off.applies, Applies::Always | Applies::Here));
     checks.extend(switches::checks(off));
+    let config = places.codex_config();
+    let remembered = others::read(&config, edit::LIMIT).ok().flatten().unwrap_or_default();
+    let remembered = switch::remembered(&remembered, path);
+    let line = |entry: &str| remembered.disabled.iter().find(|known| known.0 == entry).map(|known| known.1);
+    let disabled = match &asked {
+        Some(asked) => asked.disabled.clone(),
+        None => remembered.disabled.iter().map(|known| known.0.clone()).collect(),
+    };
+    for entry in disabled {
+        let place = line(&entry).map_or_else(
+            || "Codex itself says".to_owned(),
+            |at| format!("{}:{at}", text::line(config.as_str())),
+        );
+        let text = format!(
+            "{place}: the entry {} is switched off, so Codex skips it. Switch it on on its /hooks page",
+            text::quote(&entry)
+        );
+        checks.push(say("switch", Finding::Bad, text));
+    }
     let (trusted, listed, from) = match &asked {
         Some(asked) => (asked.trusted, asked.listed, "Codex itself says so"),
-        None => (remembered(places, path), entries, "its config.toml says so"),
+        None => (remembered.trusted, entries, "its config.toml says so"),
     };
     checks.push(if trusted >= entries {
         say("trust", Finding::Good, format!("all {entries} entries are trusted ({from})"))
@@ -73,8 +92,10 @@ fn is_about(complaint: &str, off: &Off) -> bool {
 struct Asked {
     /// How many of our entries it knows.
     listed: usize,
-    /// How many of them run.
+    /// How many of them it trusts as they are.
     trusted: usize,
+    /// Which of them a person switched off, by where in the file they stand.
+    disabled: Vec<String>,
     /// What it could not read.
     complaints: Vec<String>,
     /// What switches its hooks off.
@@ -105,19 +126,20 @@ fn ask(places: &Places, path: &Utf8Path) -> Option<Asked> {
     let answers: Vec<Value> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let answer = |id: u64| answers.iter().find(|answer| answer.get("id") == Some(&json!(id)));
     let directories = answer(1)?.get("result")?.get("data")?.as_array()?;
-    let (listed, trusted) = entries(directories, path);
+    let (listed, trusted, disabled) = entries(directories, path);
     let settings = answer(2).and_then(|answer| answer.get("result"));
     Some(Asked {
         listed,
         trusted,
+        disabled,
         complaints: complaints(directories, path),
         // What it lists it has not switched off, whatever a file says: an organisation may have said otherwise.
         off: settings.filter(|_| listed == 0).and_then(switched_off),
     })
 }
 
-/// How many of our entries it knows, and how many of them run.
-fn entries(directories: &[Value], path: &Utf8Path) -> (usize, usize) {
+/// How many of our entries it knows, how many of them it trusts, and which are switched off.
+fn entries(directories: &[Value], path: &Utf8Path) -> (usize, usize, Vec<String>) {
     let hooks = directories.iter().filter_map(|directory| directory.get("hooks")?.as_array()).flatten();
     let text = |hook: &Value, key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let ours: Vec<&Value> = hooks
@@ -126,11 +148,15 @@ fn entries(directories: &[Value], path: &Utf8Path) -> (usize, usize) {
                 && is_installed_line(Host::Codex, &text(hook, "command"))
         })
         .collect();
-    let runs = |hook: &&&Value| {
-        matches!(text(hook, "trustStatus").as_str(), "trusted" | "managed")
-            && hook.get("enabled") != Some(&json!(false))
-    };
-    (ours.len(), ours.iter().filter(runs).count())
+    let is_trusted = |hook: &Value| matches!(text(hook, "trustStatus").as_str(), "trusted" | "managed");
+    let trusted = ours.iter().filter(|hook| is_trusted(hook)).count();
+    let disabled = ours.iter().filter(|hook| hook.get("enabled") == Some(&json!(false)));
+    let disabled = disabled.map(|hook| {
+        let key = text(hook, "key");
+        key.strip_prefix(path.as_str()).unwrap_or(&key).trim_start_matches(':').to_owned()
+    });
+    let disabled = disabled.collect();
+    (ours.len(), trusted, disabled)
 }
 
 /// What it could not read: settings, which are no settings then, and our file.
@@ -161,12 +187,4 @@ fn switched_off(settings: &Value) -> Option<String> {
     Some(format!(
         "Codex itself says that `features.{key}` is false by {place}, so it runs no hook in this project. Take that out"
     ))
-}
-
-/// How many entries its settings have an answer of the person's about.
-fn remembered(places: &Places, path: &Utf8Path) -> usize {
-    let config = others::read(&places.codex_config(), edit::LIMIT).ok().flatten().unwrap_or_default();
-    let config = String::from_utf8_lossy(&config);
-    let key = format!("[hooks.state.\"{path}:");
-    config.lines().filter(|line| line.trim_start().starts_with(&key)).count()
 }
