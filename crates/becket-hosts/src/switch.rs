@@ -154,8 +154,9 @@ pub fn off(host: Host, files: &[Read], names: &[String], roots: Roots<'_>, for_p
             Err(why) => found.push(Off {
                 applies: Applies::Unknown,
                 text: format!(
-                    "{}: {why}; whether it switches hooks off cannot be told, and {} may read none of it. Mend it",
+                    "{}: {}; whether it switches hooks off cannot be told, and {} may read none of it. Mend it",
                     text::line(file.layer.path.as_str()),
+                    text::line(&why),
                     host.title(),
                 ),
             }),
@@ -457,9 +458,12 @@ pub fn trusted_folders(roots: Roots<'_>) -> Utf8PathBuf {
 pub fn folder_trust(
     files: &[Read],
     folders: Option<&[u8]>,
-    project: &Utf8Path,
+    roots: Roots<'_>,
     real: &dyn Fn(&Utf8Path) -> Utf8PathBuf,
 ) -> FolderTrust {
+    if (roots.variable)("GEMINI_CLI_TRUST_WORKSPACE").as_deref() == Some("true") {
+        return FolderTrust::NotAsked;
+    }
     // A project cannot say that it needs no trust.
     let everywhere = files.iter().filter(|file| file.layer.reach != Reach::Project);
     let mut asks = everywhere.filter_map(|file| {
@@ -471,7 +475,7 @@ pub fn folder_trust(
     }
     let rules = folders.and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(edit::value);
     let rules = rules.as_ref().and_then(Value::as_object).into_iter().flatten();
-    let project = real(project);
+    let project = real(roots.project);
     let mut longest: Option<(usize, &str)> = None;
     for (path, level) in rules {
         let (Some(level), Some(path)) = (level.as_str(), Some(Utf8Path::new(path))) else { continue };

@@ -127,6 +127,10 @@ fn what_is_whole_has_no_flaw() {
         assert_eq!(programs(host, text.as_bytes()), ["/usr/bin/becket"]);
         assert!(!has_traces(host, b"{\"hooks\": {}}") && !has_traces(host, b""));
     }
+    let usual = Line { set: vec![("XDG_CONFIG_HOME".into(), "/home/dev/.config".into())], ..line() };
+    let text = plugged(Host::Codex, None, &usual).unwrap();
+    let found = flaws(Host::Codex, text.as_bytes(), &line(), &|_| true);
+    assert!(found.len() == 1 && !found[0].is_grave, "the home is where it is anyway: {found:?}");
     let renamed = Line { program: "/opt/becket".into(), ..line() };
     let text = plugged(Host::Codex, None, &renamed).unwrap();
     let found = flaws(Host::Codex, text.as_bytes(), &line(), &|program| program == "/opt/becket");

@@ -206,7 +206,7 @@ fn the_files_of_each_agent_follow_its_variables() {
 fn geminis_trusted_folders() {
     let real = |path: &Utf8Path| -> Utf8PathBuf { path.to_owned() };
     let trust = |said: &[(Reach, &str)], folders: Option<&str>| {
-        switch::folder_trust(&files(said), folders.map(str::as_bytes), Utf8Path::new("/home/dev/shop"), &real)
+        switch::folder_trust(&files(said), folders.map(str::as_bytes), roots(&none), &real)
     };
     let not_asked = r#"{"security": {"folderTrust": {"enabled": false}}}"#;
     assert_eq!(trust(&[], None), FolderTrust::Undecided);

@@ -75,7 +75,9 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
                     (Way::Out, true) => "was not plugged in",
                     (Way::Out, false) => "is unplugged",
                 };
-                (!change.is_nothing(), format!("{title} {word}: {shown}\n"))
+                let kept =
+                    if way == Way::Out && !options.dry_run { kept(&change.target) } else { String::new() };
+                (!change.is_nothing(), format!("{title} {word}: {shown}\n{kept}"))
             })
         };
         match done {
@@ -107,6 +109,18 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
         output::json(&json!({ "dry_run": options.dry_run, "hosts": Value::from(results) }), true)?;
     }
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is said of copies that are not removed.
+fn kept(target: &Utf8Path) -> String {
+    let copies = others::backups(target).filter(|copy| copy.exists());
+    let line = |copy: Utf8PathBuf| {
+        format!(
+            "  A copy from before differs from what is there now, and stays: {}\n",
+            text::line(copy.as_str())
+        )
+    };
+    copies.map(line).collect()
 }
 
 /// What a person must know of what was just installed.

@@ -202,7 +202,8 @@ fn what_was_never_installed_or_was_uninstalled_is_none_of_the_doctors_business()
     place.write("home/.gemini/settings.json", "{\"a\": 1}\n");
     place.install(&AGENTS.map(|agent| if agent == "claude" { "codex" } else { agent }));
     write(&place.home().join(".gemini/settings.json"), |text| text.replace("\"a\": 1", "\"a\": 2"));
-    assert_eq!(place.becket(&["uninstall", "codex", "gemini", "opencode"]).exit, 0);
+    let said = place.becket(&["uninstall", "codex", "gemini", "opencode"]);
+    assert_eq!((said.exit, said.stdout.matches(" and stays: ").count()), (0, 1), "{}", said.stdout);
     assert!(place.read("home/.gemini/settings.json.before-becket").is_some());
     let said = place.becket(&["doctor"]);
     assert_eq!((said.exit, said.stdout.contains("plugged into no agent")), (0, true), "{}", said.stdout);

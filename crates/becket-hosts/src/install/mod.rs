@@ -276,7 +276,8 @@ fn unreadable(host: Host, bytes: &[u8]) -> Option<String> {
         return Some(format!("it is not valid UTF-8: {title} {effect}"));
     };
     if let Err(error) = edit::check(text) {
-        return Some(format!("{error}: {title} {effect}"));
+        let error = error.to_string();
+        return Some(format!("{}: {title} {effect}", becket_core::text::line(&error)));
     }
     match edit::plainness(text) {
         edit::Plainness::Marked if host != Host::Claude => {
@@ -344,6 +345,26 @@ impl Words {
     }
 }
 
+/// The homes that are truly moved, in an order of their own: a variable that says where a home is anyway moves none.
+fn moved(set: &[(String, String)], home: &Utf8Path) -> Vec<String> {
+    let usual = |name: &str| match name {
+        "ALBEDO_HOME" => Some(".albedo"),
+        "CODEX_HOME" => Some(".codex"),
+        "XDG_CACHE_HOME" => Some(".cache"),
+        "XDG_CONFIG_HOME" => Some(".config"),
+        "XDG_DATA_HOME" => Some(".local/share"),
+        "XDG_STATE_HOME" => Some(".local/state"),
+        _ => None,
+    };
+    let is_moved = |(name, value): &&(String, String)| {
+        usual(name).is_none_or(|usual| home.join(usual) != Utf8Path::new(value))
+    };
+    let mut moved: Vec<String> =
+        set.iter().filter(is_moved).map(|(name, value)| format!("{name}={value}")).collect();
+    moved.sort();
+    moved
+}
+
 /// How the entries differ from what would be installed, where that changes what is guarded.
 fn differences(host: Host, bytes: &[u8], line: &Line, is_same: &dyn Fn(&Utf8Path) -> bool) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -388,24 +409,14 @@ fn differences(host: Host, bytes: &[u8], line: &Line, is_same: &dyn Fn(&Utf8Path
                 shown(line.home.as_str())
             ));
         }
-        let in_order = |set: &[(String, String)]| {
-            let mut set = set.to_vec();
-            set.sort();
-            set
-        };
-        if in_order(&words.set) != in_order(&line.set) {
-            let names = |set: &[(String, String)]| match set {
-                [] => "none".to_owned(),
-                set => set
-                    .iter()
-                    .map(|(name, value)| shown(&format!("{name}={value}")))
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            };
+        let (said, wanted) = (moved(&words.set, &line.home), moved(&line.set, &line.home));
+        if said != wanted {
+            let names =
+                |set: &[String]| if set.is_empty() { "none".to_owned() } else { shown(&set.join(" ")) };
             say(format!(
                 "it moves other homes ({}) than the variables here do ({})",
-                names(&words.set),
-                names(&line.set)
+                names(&said),
+                names(&wanted)
             ));
         }
         if host == Host::Opencode {

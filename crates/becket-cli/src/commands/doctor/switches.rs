@@ -76,12 +76,9 @@ impl Settings {
                 );
             }
         };
-        let project = places.project();
-        let folder = text::line(project.as_str());
-        match switch::folder_trust(&self.files, folders.as_deref(), project, &real) {
-            FolderTrust::NotAsked => {
-                say(Finding::Good, "it asks for none: folder trust is switched off".to_owned())
-            }
+        let folder = text::line(places.project().as_str());
+        match switch::folder_trust(&self.files, folders.as_deref(), places.roots(), &real) {
+            FolderTrust::NotAsked => say(Finding::Good, "it asks for none here".to_owned()),
             FolderTrust::Trusted => say(Finding::Good, format!("{folder} is trusted, says {shown}")),
             FolderTrust::Refused => say(
                 Finding::Bad,
