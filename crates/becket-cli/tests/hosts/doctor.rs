@@ -186,7 +186,7 @@ fn a_program_that_is_gone_or_no_program_is_told() {
     fs::remove_file(&own).unwrap();
     for agent in AGENTS {
         is_told(&place, agent, "program", "No such file");
-        is_told(&place, agent, "denial", "did not deny");
+        is_told(&place, agent, "denial", "another program stands in the line");
     }
 }
 
@@ -324,5 +324,27 @@ fn both_at_once_are_told_when_they_are_installed_and_by_the_doctor() {
         let said = place.becket(&["doctor", agent, "--json"]).json();
         let entries = found(&said, agent, "entry");
         assert!(entries.len() == 1 && entries[0].0 == "ok" && entries[0].1.contains("/shop/"), "{entries:?}");
+    }
+}
+
+#[test]
+fn no_program_that_a_project_names_is_started() {
+    let place = Place::new();
+    let evil = place.write("shop/becket", "#!/bin/sh\necho >\"$(dirname \"$0\")/started\"\n");
+    fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
+    for agent in AGENTS {
+        assert_eq!(place.becket(&["install", "--project", agent]).exit, 0);
+        let path = place.shop().join(match agent {
+            "claude" => ".claude/settings.json",
+            "codex" => ".codex/hooks.json",
+            "gemini" => ".gemini/settings.json",
+            _ => ".opencode/plugin/becket.js",
+        });
+        write(&path, |text| text.replace(env!("CARGO_BIN_EXE_becket"), evil.to_str().unwrap()));
+        for arguments in [&["doctor"][..], &["doctor", "--project", agent]] {
+            let said = place.becket(arguments);
+            assert_eq!(said.exit, 1);
+            assert!(!place.shop().join("started").exists(), "{agent}: {}", said.stdout);
+        }
     }
 }

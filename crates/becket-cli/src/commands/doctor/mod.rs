@@ -244,9 +244,10 @@ fn examine_file(host: Host, places: &Places, file: &File) -> Vec<Check> {
     if checks.is_empty() {
         checks.push(say("entry", Finding::Good, format!("in {shown}, for every event")));
     }
-    for program in install::programs(host, bytes) {
-        if let Some(why) = not_runnable(&program) {
-            let text = format!("{shown} runs {}, but {why}. {}", line(&program), file.remedy(host, false));
+    let programs = install::programs(host, bytes);
+    for program in &programs {
+        if let Some(why) = not_runnable(program) {
+            let text = format!("{shown} runs {}, but {why}. {}", line(program), file.remedy(host, false));
             checks.push(say("program", Finding::Bad, text));
         }
     }
@@ -264,7 +265,13 @@ fn examine_file(host: Host, places: &Places, file: &File) -> Vec<Check> {
             checks.push(say("trust", Finding::Note, next));
         }
     }
-    checks.push(canary(host, places, &lines));
+    // A project's file can name any program: only this one is started.
+    checks.push(if programs.iter().all(|program| is_same(program, &places.line().program)) {
+        canary(host, places, &lines)
+    } else {
+        let text = "not tried: another program stands in the line, and the doctor starts none but this one";
+        say("denial", Finding::Bad, text.to_owned())
+    });
     checks
 }
 
