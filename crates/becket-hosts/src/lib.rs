@@ -11,6 +11,7 @@ pub mod decode;
 pub mod install;
 pub mod loss;
 mod plan;
+pub mod switch;
 
 mod claude;
 mod codex;

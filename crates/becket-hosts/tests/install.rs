@@ -4,7 +4,8 @@
 
 use becket_hosts::Host;
 use becket_hosts::install::{
-    InstallError, Line, installed, is_installed_line, plugged, switched_off, unplugged,
+    InstallError, Line, flaws, has_traces, installed, is_installed_line, plugged, programs, runs_twice,
+    unplugged,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -111,20 +112,134 @@ fn what_cannot_be_read_safely_is_left_alone_with_the_reason() {
     assert!(plugged(Host::Codex, Some(deep.as_bytes()), &line()).is_err());
 }
 
+/// What is told of a file, the grave marked.
+fn told(host: Host, text: &[u8]) -> Vec<String> {
+    let flaws = flaws(host, text, &line(), &|_| false);
+    flaws.into_iter().map(|flaw| format!("{}{}", if flaw.is_grave { "! " } else { "" }, flaw.text)).collect()
+}
+
+#[test]
+fn what_is_whole_has_no_flaw() {
+    for host in Host::ALL {
+        let text = plugged(host, None, &line()).unwrap();
+        assert_eq!(told(host, text.as_bytes()), Vec::<String>::new());
+        assert!(has_traces(host, text.as_bytes()));
+        assert_eq!(programs(host, text.as_bytes()), ["/usr/bin/becket"]);
+        assert!(!has_traces(host, b"{\"hooks\": {}}") && !has_traces(host, b""));
+    }
+    let usual = Line { set: vec![("XDG_CONFIG_HOME".into(), "/home/dev/.config".into())], ..line() };
+    let text = plugged(Host::Codex, None, &usual).unwrap();
+    let found = flaws(Host::Codex, text.as_bytes(), &line(), &|_| true);
+    assert!(found.len() == 1 && !found[0].is_grave, "the home is where it is anyway: {found:?}");
+    let renamed = Line { program: "/opt/becket".into(), ..line() };
+    let text = plugged(Host::Codex, None, &renamed).unwrap();
+    let found = flaws(Host::Codex, text.as_bytes(), &line(), &|program| program == "/opt/becket");
+    assert!(found.len() == 1 && !found[0].is_grave, "the same program under another name: {found:?}");
+}
+
 #[test]
 fn what_keeps_the_agent_from_reading_them_is_noticed() {
-    for (host, text, why) in [
-        (Host::Codex, "{\"hooks\": {}, }", Some("plain JSON")),
-        (Host::Codex, "{\"hooks\": {}, \"model\": 1}", Some("\"model\"")),
-        (Host::Codex, "{\"hooks\": {}, \"description\": \"x\"}", None),
-        (Host::Claude, "{\"disableAllHooks\": true, /* c */ }", Some("disableAllHooks")),
-        (Host::Gemini, "{\"hooksConfig\": {\"enabled\": false}}", Some("enabled")),
-        (Host::Gemini, "{\"hooksConfig\": {\"disabled\": [\"becket\"]}}", Some("disabled")),
-        (Host::Gemini, "{\"hooksConfig\": {\"enabled\": true}}", None),
+    let with =
+        |host, change: &dyn Fn(String) -> Vec<u8>| told(host, &change(plugged(host, None, &line()).unwrap()));
+    let comment = |text: String| format!("// mine\n{text}").into_bytes();
+    let comma = |text: String| text.replacen("\n}", ",\n}", 1).into_bytes();
+    let mark = |text: String| format!("\u{feff}{text}").into_bytes();
+    let torn = |text: String| text.as_bytes()[..text.len() / 2].to_vec();
+    let bytes = |text: String| [text.as_bytes(), b"\xff"].concat();
+    let key = |text: String| text.replacen("{\n", "{\n  \"model\": 1,\n", 1).into_bytes();
+    let list = |text: String| text.replacen("\"Stop\"", "\"Else\": 1, \"Stop\"", 1).into_bytes();
+    for (host, change, why) in [
+        (Host::Codex, &comment as &dyn Fn(String) -> Vec<u8>, "! Codex reads only plain JSON"),
+        (Host::Codex, &comma, "! it has a comma behind a last item: Codex reads none of it"),
+        (Host::Codex, &mark, "! it begins with a byte order mark"),
+        (Host::Codex, &torn, "! it is not JSON"),
+        (Host::Codex, &bytes, "! it is not valid UTF-8"),
+        (Host::Codex, &key, "! Codex skips the whole file for the key \"model\""),
+        (Host::Codex, &list, ""),
+        (Host::Gemini, &comment, ""),
+        (Host::Gemini, &comma, "! it has a comma behind a last item: Gemini CLI does not start with it"),
+        (Host::Gemini, &mark, "! it begins with a byte order mark"),
+        (Host::Gemini, &torn, "! it is not JSON"),
+        (Host::Claude, &comment, "it is more than plain JSON"),
+        (Host::Claude, &torn, "! it is not JSON"),
     ] {
-        let said = switched_off(host, text.as_bytes());
-        assert_eq!(said.is_some(), why.is_some(), "{text}");
-        assert!(said.unwrap_or_default().contains(why.unwrap_or_default()), "{text}");
+        let found = with(host, change);
+        let is_told =
+            if why.is_empty() { found.is_empty() } else { found.iter().any(|said| said.starts_with(why)) };
+        assert!(is_told, "{host}: {why}: {found:?}");
+    }
+    let torn = torn(plugged(Host::Codex, None, &line()).unwrap());
+    assert!(has_traces(Host::Codex, &torn));
+}
+
+#[test]
+fn entries_that_guard_less_are_noticed() {
+    let json = [Host::Claude, Host::Codex, Host::Gemini];
+    let all = Host::ALL;
+    let cases: [(&[Host], &str, &str, &str); 9] = [
+        (
+            &all,
+            "/usr/bin/becket",
+            "/tmp/other",
+            "it runs /tmp/other, which is another program than this one, /usr/bin/becket",
+        ),
+        (&all, "/home/dev", "/tmp/empty", "it guards with the hooks of the home /tmp/empty, not /home/dev"),
+        (
+            &json,
+            "--home /home/dev",
+            "--home /home/dev --set ALBEDO_HOME=/tmp/x",
+            "it moves other homes (ALBEDO_HOME=/tmp/x)",
+        ),
+        (&json, "--event PreToolUse", "--event Stop", "a line stands under another event than it says"),
+        (
+            &json,
+            "--deadline 630 --event PreToolUse",
+            "--deadline 900 --event PreToolUse",
+            "does not wait for the answer at ",
+        ),
+        (&json, "\"timeout\": 660", "\"timeout\": 6", "does not wait for the answer at "),
+        (&json, "becket hook", "becket hoax", "no entry guards at"),
+        (&json, "{\"hooks\": [{\"", "{\"matcher\": \"Read\", \"hooks\": [{\"", "no entry guards at"),
+        (&json, "\"type\": \"command\"", "\"async\": true, \"type\": \"command\"", "no entry guards at"),
+    ];
+    for (hosts, old, new, why) in cases {
+        for host in hosts {
+            let text = plugged(*host, None, &line()).unwrap();
+            // A plugin that somebody changed says nothing any more, so this one is written with other words.
+            let changed = if *host == Host::Opencode {
+                let program = if old.contains("becket") { new.into() } else { line().program };
+                let home = if old.contains("home") { new.into() } else { line().home };
+                plugged(*host, None, &Line { program, home, set: vec![] }).unwrap()
+            } else {
+                text.replacen(old, new, 1)
+            };
+            assert_ne!(text, changed, "{old}");
+            let found = told(*host, changed.as_bytes());
+            assert!(
+                found.iter().any(|said| said.starts_with("! ") && said.contains(why)),
+                "{host} {new}: {found:?}"
+            );
+        }
+    }
+    let plugin = plugged(Host::Opencode, None, &line()).unwrap().replace("SIGKILL", "SIGTERM");
+    assert!(told(Host::Opencode, plugin.as_bytes())[0].starts_with("! it was changed since becket wrote it"));
+    assert!(has_traces(Host::Opencode, plugin.as_bytes()));
+}
+
+#[test]
+fn two_files_with_entries_run_hooks_twice_where_the_agent_lets_them() {
+    let text =
+        |host, program: &str| plugged(host, None, &Line { program: program.into(), ..line() }).unwrap();
+    for (host, same, other) in [
+        (Host::Claude, true, true),
+        (Host::Codex, true, true),
+        (Host::Gemini, false, true),
+        (Host::Opencode, false, false),
+    ] {
+        let (first, second) = (text(host, "/a/becket"), text(host, "/b/becket"));
+        assert_eq!(runs_twice(host, first.as_bytes(), first.as_bytes()), same, "{host}");
+        assert_eq!(runs_twice(host, first.as_bytes(), second.as_bytes()), other, "{host}");
+        assert!(!runs_twice(host, first.as_bytes(), b"{}"), "{host}");
     }
 }
 

@@ -13,6 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::engine::{Engine, Loaded};
 use crate::files::{self, FileError};
 use crate::home;
+use crate::others;
 use crate::read::{self, Reader};
 
 /// Why an answer was not taken. Nothing was changed.
@@ -45,7 +46,9 @@ pub enum AnswerError {
         path: String,
     },
     /// A hook must not answer for a person.
-    #[error("this is fired from inside a hook, and hooks do not answer for people")]
+    #[error(
+        "this is started from inside a hook, and hooks do not answer for people or change what guards them"
+    )]
     InsideAHook,
     /// There is no content to approve.
     #[error("{path} has no content that could be approved")]
@@ -159,7 +162,10 @@ impl Engine {
         home.write_ledger(&ledger)?;
         match change {
             StoreChange::Keep => {}
-            StoreChange::Write(bytes) => files::replace(&store.path, &bytes)?,
+            StoreChange::Write(bytes) => {
+                files::replace(&store.path, &bytes)?;
+                others::sweep(&store.path);
+            }
             StoreChange::Remove => files::remove(&store.path)?,
         }
         drop(store);
@@ -203,8 +209,11 @@ impl Engine {
         source.hash.is_none() || self.dialect(source).is_ok_and(Dialect::forgets_unseen)
     }
 
-    /// Refuses whoever answers from inside a hook.
-    pub(crate) fn check_person(&self) -> Result<(), AnswerError> {
+    /// Refuses whoever answers from inside a hook, or changes there what guards.
+    ///
+    /// # Errors
+    /// This process runs inside a hook.
+    pub fn check_person(&self) -> Result<(), AnswerError> {
         if self.is_inside_a_hook() { Err(AnswerError::InsideAHook) } else { Ok(()) }
     }
 

@@ -164,7 +164,7 @@ pub(crate) fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<(), FileError> {
     };
     let folder = target.parent().unwrap_or_else(|| Utf8Path::new("/"));
     let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".becket-").tempfile_in(folder)?;
+        let mut file = temporary(folder)?;
         file.write_all(bytes)?;
         file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;
         file.as_file().sync_all()?;
@@ -172,6 +172,63 @@ pub(crate) fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<(), FileError> {
         File::open(folder)?.sync_all()
     };
     write().map_err(|error| FileError::new(path, error))
+}
+
+/// How the name of a temporary file begins; so many letters and digits follow.
+const TEMPORARY: (&str, usize) = (".becket-", 6);
+
+/// An unlocked temporary file that is this old was left behind by a kill: whoever writes one locks it at once.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
+/// The same where the file system has no locks, so that only the age tells.
+const LEFT_BEHIND_LOCKLESS: Duration = Duration::from_secs(24 * 3600);
+
+/// A temporary file beside the one that it will replace. It is locked while its writer lives.
+pub(crate) fn temporary(folder: &Utf8Path) -> io::Result<tempfile::NamedTempFile> {
+    let (prefix, letters) = TEMPORARY;
+    let file = tempfile::Builder::new().prefix(prefix).rand_bytes(letters).tempfile_in(folder)?;
+    // Without a lock it is told by its age alone.
+    drop(file.as_file().try_lock());
+    Ok(file)
+}
+
+/// Removes temporary files that a kill left in a folder, and says which. Only what is certainly such a file goes: a
+/// regular one of this user's, named so, that nobody writes any more.
+pub(crate) fn sweep(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let Ok(entries) = folder.read_dir_utf8() else { return Vec::new() };
+    let left =
+        entries.flatten().filter(|entry| is_temporary(entry.file_name()) && is_left_behind(entry.path()));
+    left.filter(|entry| fs::remove_file(entry.path()).is_ok()).map(camino::Utf8DirEntry::into_path).collect()
+}
+
+fn is_temporary(name: &str) -> bool {
+    let (prefix, letters) = TEMPORARY;
+    name.strip_prefix(prefix)
+        .is_some_and(|rest| rest.len() == letters && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+fn is_left_behind(path: &Utf8Path) -> bool {
+    let Ok(data) = fs::symlink_metadata(path) else { return false };
+    if !data.is_file() || data.uid() != rustix::process::geteuid().as_raw() || data.nlink() != 1 {
+        return false;
+    }
+    // One from the future is as good as new.
+    let age = data.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+    if age < LEFT_BEHIND {
+        return false;
+    }
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(no_follow()).open(path) else { return false };
+    match file.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(_)) => age > LEFT_BEHIND_LOCKLESS,
+    }
+}
+
+/// Neither a link that was put there meanwhile nor a FIFO is waited for.
+fn no_follow() -> i32 {
+    use rustix::fs::OFlags;
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
 }
 
 /// Removes a file; one that is gone already is as good.

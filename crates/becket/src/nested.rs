@@ -79,6 +79,15 @@ pub(crate) fn is_inside_a_hook(environment: &[(OsString, OsString)], home: &Utf8
     }
 }
 
+/// Whether this process was started, however far above, by a running copy of the same program: for the program, which
+/// starts nothing but hooks, that is inside a hook, whatever became of the environment and of the homes it names.
+pub fn is_below_itself() -> bool {
+    let program = |process: &str| {
+        std::fs::metadata(format!("/proc/{process}/exe")).ok().map(|data| (data.dev(), data.ino()))
+    };
+    program("self").is_some_and(|own| ancestors().any(|id| program(&id.to_string()) == Some(own)))
+}
+
 /// Whether the mark of a run belongs to a living one above this process.
 fn is_living(mark: &str) -> bool {
     let Some((path, at)) = mark.rsplit_once('#') else { return false };

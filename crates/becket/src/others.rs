@@ -12,6 +12,9 @@ use crate::files::{self, FileError};
 /// What is put behind a file's name for the copy of it as it was.
 const BACKUP: &str = ".before-becket";
 
+/// Said of a link without a target.
+const NOWHERE: &str = "it is a link that leads nowhere";
+
 /// The file that `path` stands for, links followed.
 ///
 /// # Errors
@@ -22,7 +25,7 @@ pub fn target(path: &Utf8Path) -> Result<Utf8PathBuf, FileError> {
             .map_err(|_| FileError::new(path, "it is a link to a path that is not UTF-8")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
-                return Err(FileError::new(path, "it is a link that leads nowhere"));
+                return Err(FileError::new(path, NOWHERE));
             }
             Ok(path.to_owned())
         }
@@ -39,14 +42,45 @@ pub fn backups(path: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
     (1..=BACKUPS).map(move |number| Utf8PathBuf::from(format!("{path}{BACKUP}{}", numbered(number))))
 }
 
+/// Removes the temporary files that a kill of [`replace`] left beside a file. Others' files, and those that somebody
+/// still writes, stay.
+pub fn sweep(path: &Utf8Path) {
+    if let Some(folder) = path.parent() {
+        files::sweep(folder);
+    }
+}
+
+/// The directories above a file that are not there yet, the uppermost first: [`replace`] makes them.
+pub fn missing_directories(path: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let missing = path.ancestors().skip(1).take_while(|folder| fs::symlink_metadata(folder).is_err());
+    let mut missing: Vec<_> = missing.map(Utf8Path::to_owned).collect();
+    missing.reverse();
+    missing
+}
+
+/// Removes directories that were made for a file and are empty now, the innermost first; what holds anything stays.
+pub fn remove_empty(path: &Utf8Path, made: &[Utf8PathBuf]) {
+    let mut made: Vec<_> = made.iter().filter(|folder| path.starts_with(folder)).collect();
+    made.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+    for folder in made {
+        // It refuses links, and directories with anything in them.
+        if fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}
+
 /// The whole file; `None` if it is not there.
 ///
 /// # Errors
-/// It is no regular file, larger than `limit` bytes, or cannot be read.
+/// It is no regular file, a link that leads nowhere, larger than `limit` bytes, or cannot be read.
 pub fn read(path: &Utf8Path, limit: usize) -> Result<Option<Vec<u8>>, FileError> {
     let fail = |error: io::Error| FileError::new(path, error);
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
+            return if is_link { Err(FileError::new(path, NOWHERE)) } else { Ok(None) };
+        }
         Err(error) => return Err(fail(error)),
         Ok(data) if !data.is_file() => return Err(FileError::new(path, "it is not a regular file")),
         Ok(_) => {}
@@ -73,7 +107,7 @@ pub fn replace(path: &Utf8Path, before: Option<&[u8]>, after: &[u8]) -> Result<(
     } else {
         files::create_directory(folder)?;
     }
-    let mut file = tempfile::Builder::new().prefix(".becket-").tempfile_in(folder).map_err(fail)?;
+    let mut file = files::temporary(folder).map_err(fail)?;
     let mode = fs::metadata(path).map_or(0o600, |data| data.permissions().mode() & 0o7777);
     file.write_all(after).map_err(fail)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(fail)?;

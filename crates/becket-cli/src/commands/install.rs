@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::str::FromStr as _;
 
 use becket::core::text;
-use becket::others;
+use becket::{Engine, others};
 use becket_hosts::Host;
 use becket_hosts::install::{self, HOME_VARIABLES, Line, Scope, edit};
+use becket_hosts::switch::Roots;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Result, engine};
+use super::{Result, engine, inside_a_hook};
 use crate::args::{Common, Install as Options};
 use crate::difference;
 use crate::output::{self, CommandError};
@@ -43,6 +44,10 @@ impl Change {
 pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
     let hosts = named(&options.hosts)?;
     let places = Places::of(common, options.project)?;
+    if !options.dry_run {
+        // A hook must not unplug what guards it, nor put something else in its place.
+        places.engine.check_person().map_err(|_| inside_a_hook())?;
+    }
     // All are looked at before the first is changed.
     let mut changes = Vec::new();
     let mut failed = Vec::new();
@@ -56,29 +61,42 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
     for change in changes {
         let title = change.host.title();
         let shown = text::line(change.path.as_str()).into_owned();
-        let done = if change.is_nothing() {
-            let word = if way == Way::In { "is plugged in already" } else { "was not plugged in" };
-            Ok((false, format!("{title} {word}: {shown}\n")))
-        } else if options.dry_run {
+        let done = if options.dry_run && !change.is_nothing() {
             Ok((
                 true,
                 difference::of(&shown, change.before.as_deref(), change.after.as_deref().map(str::as_bytes)),
             ))
         } else {
-            apply(&change, way).map(|()| {
-                let word = if way == Way::In { "is plugged in" } else { "is unplugged" };
-                (true, format!("{title} {word}: {shown}\n"))
+            let applied = if options.dry_run { Ok(()) } else { apply(&places, &change, way) };
+            applied.map(|()| {
+                let word = match (way, change.is_nothing()) {
+                    (Way::In, true) => "is plugged in already",
+                    (Way::In, false) => "is plugged in",
+                    (Way::Out, true) => "was not plugged in",
+                    (Way::Out, false) => "is unplugged",
+                };
+                let kept =
+                    if way == Way::Out && !options.dry_run { kept(&change.target) } else { String::new() };
+                (!change.is_nothing(), format!("{title} {word}: {shown}\n{kept}"))
             })
         };
         match done {
             Ok((changed, page)) => {
+                let warnings = if way == Way::In { warnings(&change, &places) } else { Vec::new() };
                 if !common.json {
                     let is_done = way == Way::In && changed && !options.dry_run;
                     let next = if is_done { next_steps(change.host, places.is_project) } else { "" };
                     output::print(&format!("{page}{next}"))?;
                 }
-                results
-                    .push(json!({ "host": change.host.as_str(), "path": change.path, "changed": changed }));
+                for warning in &warnings {
+                    output::note(&format!("becket: {warning}"));
+                }
+                let mut result =
+                    json!({ "host": change.host.as_str(), "path": change.path, "changed": changed });
+                if !warnings.is_empty() {
+                    result["warnings"] = warnings.into();
+                }
+                results.push(result);
             }
             Err(error) => failed.push((change.host, error)),
         }
@@ -91,6 +109,41 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
         output::json(&json!({ "dry_run": options.dry_run, "hosts": Value::from(results) }), true)?;
     }
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is said of copies that are not removed.
+fn kept(target: &Utf8Path) -> String {
+    let copies = others::backups(target).filter(|copy| copy.exists());
+    let line = |copy: Utf8PathBuf| {
+        format!(
+            "  A copy from before differs from what is there now, and stays: {}\n",
+            text::line(copy.as_str())
+        )
+    };
+    copies.map(line).collect()
+}
+
+/// What a person must know of what was just installed.
+fn warnings(change: &Change, places: &Places) -> Vec<String> {
+    let host = change.host;
+    let after = change.after.as_deref().unwrap_or_default();
+    // What stands around the entries may keep the agent from reading them.
+    let flaws = install::flaws(host, after.as_bytes(), &places.line, &|_| true);
+    let flaws = flaws.into_iter().filter(|flaw| flaw.is_grave);
+    let mut warnings: Vec<String> =
+        flaws.map(|flaw| format!("{}: {}. Mend that", text::line(change.path.as_str()), flaw.text)).collect();
+    let other = places.file(host, !places.is_project);
+    let elsewhere = others::read(&other, edit::LIMIT).ok().flatten().unwrap_or_default();
+    if install::runs_twice(host, &elsewhere, after.as_bytes()) {
+        let option = if places.is_project { "" } else { " --project" };
+        warnings.push(format!(
+            "{} is plugged in by {} too: events other than tool calls run every hook twice. Take one of the two out, \
+             that one with `becket uninstall{option} {host}`",
+            host.title(),
+            text::line(other.as_str())
+        ));
+    }
+    warnings
 }
 
 /// The agents that were named, each once.
@@ -107,30 +160,39 @@ pub(super) fn named(names: &[String]) -> Result<Vec<Host>> {
 
 /// Where agents look, and what the line says.
 pub(super) struct Places {
+    engine: Engine,
     home: Utf8PathBuf,
     project: Utf8PathBuf,
     codex_home: Option<Utf8PathBuf>,
     config: Option<Utf8PathBuf>,
     claude: Option<Utf8PathBuf>,
+    gemini: Option<Utf8PathBuf>,
     is_project: bool,
     line: Line,
 }
 
+/// A variable that is set to something.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 impl Places {
     pub(super) fn of(common: &Common, is_project: bool) -> Result<Self> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let directory = |name: &str| variable(name).map(Utf8PathBuf::from).filter(|path| path.is_absolute());
         let home = directory("HOME")
             .ok_or_else(|| CommandError::new("HOME is not set to an absolute path").hint("set HOME"))?;
         let set = HOME_VARIABLES
             .iter()
             .filter_map(|name| directory(name).map(|value| ((*name).to_owned(), value.to_string())));
-        let project = engine(common, true)?.workspace(common.workspace.as_deref());
+        let engine = engine(common, true)?;
+        let project = engine.workspace(common.workspace.as_deref());
         Ok(Self {
+            engine,
             line: Line { program: program()?, home: home.clone(), set: set.collect() },
             codex_home: directory("CODEX_HOME"),
             config: directory("XDG_CONFIG_HOME"),
             claude: directory("CLAUDE_CONFIG_DIR"),
+            gemini: directory("GEMINI_CLI_HOME"),
             home,
             project,
             is_project,
@@ -147,9 +209,19 @@ impl Places {
                 codex_home: self.codex_home.as_deref(),
                 config: self.config.as_deref(),
                 claude: self.claude.as_deref(),
+                gemini: self.gemini.as_deref(),
             }
         };
         install::file(host, scope)
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Where agents keep what may switch their hooks off.
+    pub(super) fn roots(&self) -> Roots<'_> {
+        Roots { home: &self.home, project: &self.project, variable: &variable }
     }
 
     pub(super) fn line(&self) -> &Line {
@@ -193,18 +265,22 @@ fn change(host: Host, places: &Places, way: Way) -> Result<Change> {
     Ok(Change { host, path, target, before, after })
 }
 
-fn apply(change: &Change, way: Way) -> Result<()> {
-    let Change { target, before, after, .. } = change;
-    if way == Way::In
-        && let Some(before) = before
-    {
-        // The copy is of the file without us: a second install does not write over it with less.
-        let without = install::unplugged(change.host, before).ok().flatten();
-        if without.as_deref().map(str::as_bytes) == Some(before) {
-            keep_copy(target, before)?;
+fn apply(places: &Places, change: &Change, way: Way) -> Result<()> {
+    let Change { host, path, target, before, after } = change;
+    others::sweep(target);
+    if way == Way::In {
+        // First the record, so that a kill leaves nothing that nobody knows of.
+        record(places, change, Some(true), &others::missing_directories(target));
+        if let Some(before) = before {
+            // The copy is of the file without us: a second install does not write over it with less.
+            let without = install::unplugged(*host, before).ok().flatten();
+            if !change.is_nothing() && without.as_deref().map(str::as_bytes) == Some(before) {
+                keep_copy(target, before)?;
+            }
         }
     }
     match (after, before) {
+        _ if change.is_nothing() => Ok(()),
         (Some(after), before) => others::replace(target, before.as_deref(), after.as_bytes()),
         (None, Some(before)) => others::remove(target, before),
         (None, None) => Ok(()),
@@ -218,8 +294,28 @@ fn apply(change: &Change, way: Way) -> Result<()> {
                 others::remove(&backup, &copy.unwrap_or_default()).map_err(CommandError::new)?;
             }
         }
+        let installs = places.engine.installs().unwrap_or_default();
+        let known = installs.iter().find(|known| known.host == host.as_str() && known.path == *path);
+        if let Some(known) = known {
+            others::remove_empty(target, &known.made);
+        }
+        // A copy that stays says from now on nothing about what is plugged in.
+        let copy = others::backups(target).any(|copy| copy.exists());
+        if known.is_some() || copy {
+            record(places, change, copy.then_some(false), &[]);
+        }
     }
     Ok(())
+}
+
+/// Notes for `doctor` that the agent is plugged in, or no longer. What guards does not depend on it.
+fn record(places: &Places, change: &Change, plugged_in: Option<bool>, made: &[Utf8PathBuf]) {
+    let host = change.host.as_str();
+    if let Err(error) = places.engine.record_install(host, &change.path, plugged_in, made) {
+        output::note(&format!(
+            "becket: `becket doctor` will not notice if the entries of {host} get lost: {error}"
+        ));
+    }
 }
 
 /// Keeps a copy of the file as it was, beside copies that say something else: those are never written over.

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use becket::core::dialect;
-use becket::{Custodian, Engine, Options};
+use becket::{AnswerError, Custodian, Engine, Options};
 use camino::Utf8PathBuf;
 
 use crate::args::{Cli, Common, Verb};
@@ -32,6 +32,9 @@ pub(crate) type Result<T = ExitCode> = std::result::Result<T, CommandError>;
 /// Runs the verb that was asked for.
 pub(crate) fn run(cli: &Cli) -> Result {
     let common = &cli.common;
+    if is_for_people(&cli.verb) && becket::is_below_itself() {
+        return Err(inside_a_hook());
+    }
     match &cli.verb {
         Verb::Fire(options) => fire::run(common, options),
         Verb::Replay { file } => replay::run(common, file),
@@ -50,6 +53,33 @@ pub(crate) fn run(cli: &Cli) -> Result {
         Verb::Bundle(what) => bundle::run(common, what),
         Verb::Config => config::run(common),
     }
+}
+
+/// Whether a verb answers for a person or changes what guards, which no hook may do.
+fn is_for_people(verb: &Verb) -> bool {
+    match verb {
+        Verb::Approve(_)
+        | Verb::Decline(_)
+        | Verb::Forget(_)
+        | Verb::Trust(_)
+        | Verb::Untrust(_)
+        | Verb::Bundle(_) => true,
+        Verb::Install(options) | Verb::Uninstall(options) => !options.dry_run,
+        Verb::Fire(_)
+        | Verb::Replay { .. }
+        | Verb::List
+        | Verb::Hosts
+        | Verb::Doctor { .. }
+        | Verb::Hook(_)
+        | Verb::Catalog
+        | Verb::Config => false,
+    }
+}
+
+/// What a hook is told that tries.
+fn inside_a_hook() -> CommandError {
+    CommandError::new(AnswerError::InsideAHook)
+        .hint("nothing was changed; whoever wants it runs it outside of the agent")
 }
 
 /// An engine as the options of every verb describe it.

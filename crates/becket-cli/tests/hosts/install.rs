@@ -167,3 +167,101 @@ fn the_loss_table_is_printed() {
     assert_eq!((&gate["answers"]["ask"], &gate["answers"]["halt"]), (&json!("denied"), &json!("held")));
     assert!(place.becket(&["hosts"]).stdout.contains("ask: denied"));
 }
+
+#[test]
+fn what_a_kill_left_is_swept_and_nothing_else() {
+    let place = Place::new();
+    let folder = "home/.codex";
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let left = |name: &str, is_old: bool| {
+        let path = place.write(format!("{folder}/{name}"), "left");
+        if is_old {
+            fs::File::open(&path).unwrap().set_modified(old).unwrap();
+        }
+        path
+    };
+    let gone = left(".becket-aB3xYz", true);
+    let stays = [
+        left(".becket-aB3xY1", false),
+        left(".becket-aB3xYzz", true),
+        left(".becket-notes.md", true),
+        left("becket-aB3xYz", true),
+    ];
+    let locked = left(".becket-Locked", true);
+    let writer = fs::File::open(&locked).unwrap();
+    writer.lock().unwrap();
+    let link = place.home().join(".codex/.becket-linked");
+    symlink(&stays[2], &link).unwrap();
+    fs::create_dir(place.home().join(".codex/.becket-folder")).unwrap();
+    place.install(&["codex"]);
+    assert!(!gone.exists());
+    assert!(stays.iter().chain([&locked, &link]).all(|path| path.exists()));
+    assert!(place.home().join(".codex/.becket-folder").exists());
+    drop(writer);
+    assert_eq!(place.becket(&["uninstall", "codex"]).exit, 0);
+    assert!(!locked.exists());
+}
+
+#[test]
+fn directories_that_install_made_go_with_it_if_nothing_else_is_in_them() {
+    let place = Place::new();
+    let exists = |path: &str| place.home().parent().unwrap().join(path).exists();
+    let uninstall = |arguments: &[&str]| {
+        let said = place.becket(&[&["uninstall"], arguments].concat());
+        assert_eq!(said.exit, 0, "{}", said.stderr);
+    };
+    fs::create_dir(place.home().join(".gemini")).unwrap();
+    place.install(&AGENTS);
+    // A second install makes nothing, and what the first one made is still known.
+    place.install(&AGENTS);
+    uninstall(&AGENTS);
+    assert!(!exists("home/.codex") && !exists("home/.claude") && !exists("home/.config"));
+    assert!(exists("home/.gemini"), "it was there before");
+    place.install(&["opencode", "codex"]);
+    place.write("home/.config/opencode/opencode.json", "{}");
+    place.write("home/.codex/auth.json", "{}");
+    uninstall(&["opencode", "codex"]);
+    assert!(!exists("home/.config/opencode/plugin") && exists("home/.config/opencode/opencode.json"));
+    assert!(exists("home/.codex/auth.json"));
+    // What somebody made again meanwhile is not install's.
+    place.install(&["claude"]);
+    uninstall(&["claude"]);
+    fs::create_dir(place.home().join(".claude")).unwrap();
+    uninstall(&["claude"]);
+    assert!(exists("home/.claude"));
+    assert_eq!(place.becket(&["install", "--project", "opencode"]).exit, 0);
+    uninstall(&["--project", "opencode"]);
+    assert!(!exists("shop/.opencode") && exists("shop/.git"));
+}
+
+#[test]
+fn install_goes_where_gemini_was_moved() {
+    let place = Place::new();
+    let mut command = place.command(env!("CARGO_BIN_EXE_becket"));
+    command.args(["install", "gemini"]).env("GEMINI_CLI_HOME", place.home().join("moved"));
+    assert_eq!(crate::place::finish(command.spawn().unwrap(), "").exit, 0);
+    assert!(place.read("home/moved/.gemini/settings.json").is_some());
+    assert!(place.read("home/.gemini/settings.json").is_none());
+}
+
+#[test]
+fn a_file_that_the_agent_does_not_read_is_said_at_once() {
+    for (agent, path, text, why) in [
+        ("codex", "home/.codex/hooks.json", "// mine\n{}\n", "Codex reads only plain JSON"),
+        (
+            "codex",
+            "home/.codex/hooks.json",
+            "{\"model\": 1}\n",
+            "Codex skips the whole file for the key \"model\"",
+        ),
+        ("gemini", "home/.gemini/settings.json", "\u{feff}{}\n", "Gemini CLI does not start with it"),
+        ("gemini", "home/.gemini/settings.json", "// mine\n{}\n", ""),
+    ] {
+        let place = Place::new();
+        place.write(path, text);
+        let said = place.becket(&["install", agent]);
+        assert_eq!(said.exit, 0);
+        assert_eq!(said.stderr.is_empty(), why.is_empty(), "{}", said.stderr);
+        assert!(said.stderr.contains(why), "{}", said.stderr);
+    }
+}

@@ -15,6 +15,7 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
         Behaviour::all("installed/and-uninstalled", uninstalled),
         Behaviour::of(Host::Codex, "installed/and-trusted-by-the-agent", trusted),
         Behaviour::all("installed/twice-is-one-event", twice),
+        Behaviour::all("installed/switched-off-and-told", switched_off),
     ]
 }
 
@@ -91,4 +92,91 @@ fn twice(context: &Context, host: Host) -> Result<(), Error> {
         played.expect(lines == 2, &format!("Codex called both lines, not {lines}"))?;
     }
     played.expect(fired == 1, &format!("the hook ran once, not {fired} times"))
+}
+
+/// Each way to switch the agent's hooks off in its own settings: a file, what is put in the place of what in it (of
+/// nothing: at its end), and how `doctor` names it.
+fn switches(host: Host) -> &'static [(&'static str, &'static str, &'static str, &'static str)] {
+    match host {
+        Host::Codex => &[
+            ("home/.codex/config.toml", "", "\n[features]\nhooks = false\n", "`features.hooks` is false"),
+            (
+                "home/.codex/config.toml",
+                "",
+                "\n[features]\ncodex_hooks = false\n",
+                "`features.codex_hooks` is false",
+            ),
+            (
+                "project/.codex/config.toml",
+                "",
+                "features.hooks = false\n",
+                "config.toml:1: `features.hooks` is false",
+            ),
+        ],
+        Host::Gemini => &[
+            (
+                "home/.gemini/settings.json",
+                "\"enabled\": true",
+                "\"enabled\": false",
+                "`hooksConfig.enabled` is false",
+            ),
+            (
+                "home/.gemini/settings.json",
+                "\"enabled\": true",
+                "\"disabled\": [\"becket\"]",
+                "`hooksConfig.disabled` names becket's entries",
+            ),
+            (
+                "project/.gemini/settings.json",
+                "",
+                "{\"hooksConfig\": {\"enabled\": false}}",
+                "settings.json:1: `hooksConfig.enabled` is false",
+            ),
+        ],
+        Host::Opencode => &[],
+    }
+}
+
+/// What switches an agent's hooks off in truth, `doctor` finds.
+fn switched_off(context: &Context, host: Host) -> Result<(), Error> {
+    for (file, old, new, told) in switches(host) {
+        let sandbox = context.sandbox(host)?;
+        Dialect::Albedo.forbid(&sandbox, "forbidden", "not in this house")?;
+        let model = Model::start(Script::new([host.shell("echo x >forbidden")]))?;
+        host.configure(&sandbox, &model)?;
+        sandbox.becket(&["install", host.name()])?;
+        if host == Host::Gemini {
+            // It takes nothing from the settings of a project that is not trusted.
+            let trusted = format!("{{{:?}: \"TRUST_FOLDER\"}}", sandbox.project());
+            sandbox.write("home/.gemini/trustedFolders.json", &trusted)?;
+        }
+        let text = sandbox.read(file).unwrap_or_default();
+        let text = if old.is_empty() { text + new } else { text.replacen(old, new, 1) };
+        sandbox.write(file, &text)?;
+        let doctor = sandbox.run(sandbox.command("becket").args(["doctor", host.name()]), MINUTE)?;
+        let line = doctor.stdout.lines().find(|line| line.contains("BAD") && line.contains("switch: "));
+        let is_told = doctor.code == Some(1) && line.is_some_and(|line| line.contains(told));
+        let played = go(sandbox, host, model)?;
+        played.expect(is_told, &format!("doctor tells that {told}, not:\n{}", doctor.stdout))?;
+        played.expect(played.has("forbidden"), &format!("{told}, and the agent asks no hook"))?;
+    }
+    if host == Host::Opencode {
+        let sandbox = context.sandbox(host)?;
+        host.configure(&sandbox, &Model::start(Script::new([]))?)?;
+        sandbox.becket(&["install", host.name()])?;
+        for (value, is_off) in [("false", false), ("0", false), ("1", true), ("true", true)] {
+            let asked = |program: &str, arguments: &[&str]| {
+                sandbox.run(sandbox.command(program).args(arguments).env("OPENCODE_PURE", value), MINUTE)
+            };
+            let info = asked("opencode", &["debug", "info"])?;
+            let doctor = asked("becket", &["doctor", "opencode"])?;
+            let is_so = info.stdout.contains("becket.js") != is_off
+                && (doctor.code == Some(1) && doctor.stdout.contains("OPENCODE_PURE")) == is_off;
+            if !is_so {
+                let said = (&info.stdout, &info.stderr, &doctor.stdout);
+                return Err(format!("OPENCODE_PURE={value}: off is {is_off}, not {said:?}").into());
+            }
+        }
+    }
+    Ok(())
 }

@@ -117,9 +117,13 @@ fn read(bytes: &[u8]) -> Result<(&str, &str), EditError> {
 }
 
 fn parse(text: &str) -> Result<Object<'_>, EditError> {
+    parse_as(text, true, true)
+}
+
+fn parse_as(text: &str, comments: bool, commas: bool) -> Result<Object<'_>, EditError> {
     let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
+        allow_comments: comments,
+        allow_trailing_commas: commas,
         allow_loose_object_property_names: false,
         allow_missing_commas: false,
         allow_single_quoted_strings: false,
@@ -137,23 +141,80 @@ fn parse(text: &str) -> Result<Object<'_>, EditError> {
     }
 }
 
-/// The file as a value, without its comments; `None` for one that cannot be read.
-pub(super) fn value(text: &str) -> Option<serde_json::Value> {
-    fn of(value: &Value<'_>) -> serde_json::Value {
-        match value {
-            Value::StringLit(text) => text.value.to_string().into(),
-            Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or_default(),
-            Value::BooleanLit(boolean) => boolean.value.into(),
-            Value::Array(array) => array.elements.iter().map(of).collect(),
-            Value::Object(object) => {
-                let entries = object.properties.iter();
-                entries.map(|entry| (entry.name.as_str().to_owned(), of(&entry.value))).collect()
-            }
-            Value::NullKeyword(_) => serde_json::Value::Null,
-        }
+/// Whether a text can be read, and its hooks have the shape they must have.
+pub(super) fn check(text: &str) -> Result<(), EditError> {
+    let root = parse(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    let Some(hooks) = hooks(&root)? else { return Ok(()) };
+    for property in &hooks.properties {
+        only(hooks, property.name.as_str())?;
     }
+    Ok(())
+}
+
+/// How far a file is from plain JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plainness {
+    /// It is plain.
+    Plain,
+    /// It has comments.
+    Comments,
+    /// It has commas behind last items, and perhaps comments.
+    Commas,
+    /// It begins with a byte order mark.
+    Marked,
+}
+
+/// How far a text that can be read is from plain JSON.
+pub(super) fn plainness(text: &str) -> Plainness {
+    if text.starts_with('\u{feff}') {
+        Plainness::Marked
+    } else if parse_as(text, true, false).is_err() {
+        Plainness::Commas
+    } else if serde_json::from_str::<serde_json::Value>(text).is_err() {
+        Plainness::Comments
+    } else {
+        Plainness::Plain
+    }
+}
+
+/// The file as a value, without its comments; `None` for one that cannot be read.
+pub(crate) fn value(text: &str) -> Option<serde_json::Value> {
     let root = parse(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
-    Some(of(&Value::Object(root)))
+    Some(plain(&Value::Object(root)))
+}
+
+fn plain(value: &Value<'_>) -> serde_json::Value {
+    match value {
+        Value::StringLit(text) => text.value.to_string().into(),
+        Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or_default(),
+        Value::BooleanLit(boolean) => boolean.value.into(),
+        Value::Array(array) => array.elements.iter().map(plain).collect(),
+        Value::Object(object) => {
+            let entries = object.properties.iter();
+            entries.map(|entry| (entry.name.as_str().to_owned(), plain(&entry.value))).collect()
+        }
+        Value::NullKeyword(_) => serde_json::Value::Null,
+    }
+}
+
+/// What stands under a path of keys, and where its key begins; of a key that stands twice the last, as in agents'
+/// readers.
+pub(crate) fn at(text: &str, path: &[&str]) -> Result<Option<(serde_json::Value, usize)>, EditError> {
+    let mark = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
+    let root = parse(&text[mark..])?;
+    let mut object = &root;
+    for (depth, key) in path.iter().enumerate() {
+        let Some(property) = object.properties.iter().rev().find(|property| property.name.as_str() == *key)
+        else {
+            return Ok(None);
+        };
+        if depth + 1 == path.len() {
+            return Ok(Some((plain(&property.value), mark + range(property).start)));
+        }
+        let Value::Object(inner) = &property.value else { return Ok(None) };
+        object = inner;
+    }
+    Ok(None)
 }
 
 /// The `hooks` of the root, if there are any.

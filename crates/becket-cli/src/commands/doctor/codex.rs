@@ -1,65 +1,190 @@
-//! Whether Codex trusts the entries: it is asked itself, through its own server on stdin and stdout.
+//! Whether Codex runs the entries and trusts them: it is asked itself, through its own server on stdin and stdout.
 
 use std::process::Command;
 
+use becket::core::text;
 use becket::others;
 use becket_hosts::Host;
 use becket_hosts::install::{edit, is_installed_line};
+use becket_hosts::switch::{self, Applies, Off};
 use camino::Utf8Path;
 use serde_json::{Value, json};
 
+use super::switches;
 use super::{Check, Finding, VERSION_TIME, run};
 use crate::commands::install::{Places, next_steps};
 
-/// What Codex says of the entries in `path`; where it cannot be asked, what its settings say.
-pub(super) fn trust(places: &Places, path: &Utf8Path, entries: usize) -> Check {
-    let (trusted, from) = match ask(places, path) {
-        Some(trusted) => (trusted, "Codex itself says so"),
-        None => (remembered(places, path), "its config.toml says so"),
-    };
-    if trusted >= entries {
-        let text = format!("all {entries} entries are trusted ({from})");
-        return Check { what: "trust", finding: Finding::Good, text };
+/// What Codex says of the entries in `path`; where it cannot be asked, what its settings say. `off`: what its files say
+/// of switches.
+pub(super) fn checks(places: &Places, path: &Utf8Path, entries: usize, mut off: Vec<Off>) -> Vec<Check> {
+    let say = |what, finding, text: String| Check { what, finding, text };
+    let asked = ask(places, path);
+    let mut checks = Vec::new();
+    if let Some(asked) = &asked {
+        for why in &asked.complaints {
+            let text =
+                format!("Codex itself says: {}. Mend it", text::line(text::bounded(why, 400).trim_end()));
+            checks.push(say("settings", Finding::Bad, text));
+            // It has said the same of that file, and where.
+            off.retain(|off| off.applies != Applies::Unknown || !is_about(why, off));
+        }
+        let applies_here = |off: &Off| matches!(off.applies, Applies::Always | Applies::Here);
+        match &asked.off {
+            Some(why) if !off.iter().any(applies_here) => {
+                checks.push(say("switch", Finding::Bad, why.clone()));
+            }
+            Some(_) => {}
+            // Which of a project's settings count, it knows best.
+            None => off.retain(|off| off.applies != Applies::Here),
+        }
     }
-    let text = format!(
-        "{trusted} of {entries} entries are trusted ({from}); it skips the others without a word.\n{}",
-        next_steps(Host::Codex, false).trim_end()
-    );
-    Check { what: "trust", finding: Finding::Bad, text }
+    let is_off = asked.as_ref().is_some_and(|asked| asked.off.is_some() || !asked.complaints.is_empty())
+        || off.iter().any(|off| matches!(off.applies, Applies::Always | Applies::Here));
+    checks.extend(switches::checks(off));
+    let config = places.codex_config();
+    let remembered = others::read(&config, edit::LIMIT).ok().flatten().unwrap_or_default();
+    let remembered = switch::remembered(&remembered, path);
+    let line = |entry: &str| remembered.disabled.iter().find(|known| known.0 == entry).map(|known| known.1);
+    let disabled = match &asked {
+        Some(asked) => asked.disabled.clone(),
+        None => remembered.disabled.iter().map(|known| known.0.clone()).collect(),
+    };
+    for entry in disabled {
+        let place = line(&entry).map_or_else(
+            || "Codex itself says".to_owned(),
+            |at| format!("{}:{at}", text::line(config.as_str())),
+        );
+        let text = format!(
+            "{place}: the entry {} is switched off, so Codex skips it. Switch it on on its /hooks page",
+            text::quote(&entry)
+        );
+        checks.push(say("switch", Finding::Bad, text));
+    }
+    let (trusted, listed, from) = match &asked {
+        Some(asked) => (asked.trusted, asked.listed, "Codex itself says so"),
+        None => (remembered.trusted, entries, "its config.toml says so"),
+    };
+    checks.push(if trusted >= entries {
+        say("trust", Finding::Good, format!("all {entries} entries are trusted ({from})"))
+    } else if is_off && listed == 0 {
+        let text = "Codex shows no entries as long as that is so, and nobody can tell whether it trusts them";
+        say("trust", Finding::Note, text.to_owned())
+    } else if listed == 0 {
+        let text = "Codex itself says that it has none of the entries: something of its own keeps them out; see its \
+                    /hooks page and `codex features list`";
+        say("trust", Finding::Bad, text.to_owned())
+    } else {
+        let text = format!(
+            "{trusted} of {entries} entries are trusted ({from}); it skips the others without a word.\n{}",
+            next_steps(Host::Codex, false).trim_end()
+        );
+        say("trust", Finding::Bad, text)
+    });
+    checks
 }
 
-/// How many of our entries run, told by `hooks/list`.
-fn ask(places: &Places, path: &Utf8Path) -> Option<usize> {
+/// Whether a complaint names the file that something else was found in.
+fn is_about(complaint: &str, off: &Off) -> bool {
+    off.text.split_once(": ").is_some_and(|(path, _)| complaint.contains(path))
+}
+
+/// What Codex says itself.
+struct Asked {
+    /// How many of our entries it knows.
+    listed: usize,
+    /// How many of them it trusts as they are.
+    trusted: usize,
+    /// Which of them a person switched off, by where in the file they stand.
+    disabled: Vec<String>,
+    /// What it could not read.
+    complaints: Vec<String>,
+    /// What switches its hooks off.
+    off: Option<String>,
+}
+
+/// Asks it for its hooks (`hooks/list`) and for its settings (`config/read`).
+fn ask(places: &Places, path: &Utf8Path) -> Option<Asked> {
     let client = json!({ "name": "becket", "title": "becket doctor", "version": env!("CARGO_PKG_VERSION") });
+    let project = places.project();
     let said = [
         json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "clientInfo": client } }),
         json!({ "jsonrpc": "2.0", "method": "initialized" }),
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/list", "params": { "cwds": [places.project()] } }),
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/list", "params": { "cwds": [project] } }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "config/read", "params": { "cwd": project } }),
     ];
     let said: String = said.iter().map(|line| format!("{line}\n")).collect();
     let mut command = Command::new(Host::Codex.as_str());
-    command.arg("app-server").current_dir(places.project());
-    let is_answer = |line: &str| {
-        serde_json::from_str::<Value>(line).is_ok_and(|answer| answer.get("id") == Some(&json!(1)))
+    command.arg("app-server").current_dir(project);
+    let mut open = vec![1, 2];
+    let is_last = |line: &str| {
+        let answer: Option<Value> = serde_json::from_str(line).ok();
+        let id = answer.and_then(|answer| answer.get("id")?.as_u64());
+        open.retain(|wanted| Some(*wanted) != id);
+        open.is_empty()
     };
-    let answer = run::until_a_line(command, &said, VERSION_TIME, is_answer)?;
-    let answer: Value = serde_json::from_str(&answer).ok()?;
-    let hooks = answer.get("result")?.get("data")?.as_array()?.iter();
-    let hooks = hooks.filter_map(|directory| directory.get("hooks")?.as_array()).flatten();
-    let runs = hooks.filter(|hook| {
-        let text = |key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default();
-        text("sourcePath") == path.as_str()
-            && is_installed_line(Host::Codex, text("command"))
-            && matches!(text("trustStatus"), "trusted" | "managed")
-            && hook.get("enabled") != Some(&json!(false))
-    });
-    Some(runs.count())
+    let lines = run::until_the_last_line(command, &said, VERSION_TIME, is_last)?;
+    let answers: Vec<Value> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let answer = |id: u64| answers.iter().find(|answer| answer.get("id") == Some(&json!(id)));
+    let directories = answer(1)?.get("result")?.get("data")?.as_array()?;
+    let (listed, trusted, disabled) = entries(directories, path);
+    let settings = answer(2).and_then(|answer| answer.get("result"));
+    Some(Asked {
+        listed,
+        trusted,
+        disabled,
+        complaints: complaints(directories, path),
+        // What it lists it has not switched off, whatever a file says: an organisation may have said otherwise.
+        off: settings.filter(|_| listed == 0).and_then(switched_off),
+    })
 }
 
-/// How many entries its settings have an answer of the person's about.
-fn remembered(places: &Places, path: &Utf8Path) -> usize {
-    let config = others::read(&places.codex_config(), edit::LIMIT).ok().flatten().unwrap_or_default();
-    let config = String::from_utf8_lossy(&config);
-    let key = format!("[hooks.state.\"{path}:");
-    config.lines().filter(|line| line.trim_start().starts_with(&key)).count()
+/// How many of our entries it knows, how many of them it trusts, and which are switched off.
+fn entries(directories: &[Value], path: &Utf8Path) -> (usize, usize, Vec<String>) {
+    let hooks = directories.iter().filter_map(|directory| directory.get("hooks")?.as_array()).flatten();
+    let text = |hook: &Value, key: &str| hook.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let ours: Vec<&Value> = hooks
+        .filter(|hook| {
+            text(hook, "sourcePath") == path.as_str()
+                && is_installed_line(Host::Codex, &text(hook, "command"))
+        })
+        .collect();
+    let is_trusted = |hook: &Value| matches!(text(hook, "trustStatus").as_str(), "trusted" | "managed");
+    let trusted = ours.iter().filter(|hook| is_trusted(hook)).count();
+    let disabled = ours.iter().filter(|hook| hook.get("enabled") == Some(&json!(false)));
+    let disabled = disabled.map(|hook| {
+        let key = text(hook, "key");
+        key.strip_prefix(path.as_str()).unwrap_or(&key).trim_start_matches(':').to_owned()
+    });
+    let disabled = disabled.collect();
+    (ours.len(), trusted, disabled)
+}
+
+/// What it could not read: settings, which are no settings then, and our file.
+fn complaints(directories: &[Value], path: &Utf8Path) -> Vec<String> {
+    let list = |directory: &Value, key: &str| {
+        directory.get(key).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let errors = directories.iter().flat_map(|directory| list(directory, "errors"));
+    let errors = errors.filter_map(|error| Some(error.get("message")?.as_str()?.to_owned()));
+    let warnings = directories.iter().flat_map(|directory| list(directory, "warnings"));
+    let warnings = warnings.filter_map(|warning| Some(warning.as_str()?.to_owned()));
+    errors.chain(warnings.filter(|warning| warning.contains(path.as_str()))).collect()
+}
+
+/// What its settings, as they count in the project, say of its hooks.
+fn switched_off(settings: &Value) -> Option<String> {
+    let features = settings.get("config")?.get("features")?;
+    let key =
+        ["hooks", "codex_hooks"].into_iter().find(|key| features.get(key).is_some_and(Value::is_boolean))?;
+    if features.get(key) != Some(&json!(false)) {
+        return None;
+    }
+    let origin = settings.get("origins").and_then(|origins| origins.get(format!("features.{key}")));
+    let name = origin.and_then(|origin| origin.get("name"));
+    let place = name.and_then(|name| name.get("file").or_else(|| name.get("dotCodexFolder"))?.as_str());
+    let place =
+        place.map_or_else(|| "a setting of its own".to_owned(), |place| text::line(place).into_owned());
+    Some(format!(
+        "Codex itself says that `features.{key}` is false by {place}, so it runs no hook in this project. Take that out"
+    ))
 }

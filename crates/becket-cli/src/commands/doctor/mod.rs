@@ -2,14 +2,14 @@
 
 mod codex;
 mod run;
+mod switches;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
-
-use crate::exit::ExitCode;
 use std::time::{Duration, Instant};
 
 use becket::core::text;
-use becket::others;
+use becket::{Install, others};
 use becket_hosts::Host;
 use becket_hosts::answer::is_denial;
 use becket_hosts::install::{self, edit};
@@ -20,7 +20,9 @@ use super::Result;
 use super::hook::CANARY;
 use super::install::{Places, list, named, next_steps};
 use crate::args::Common;
-use crate::output;
+use crate::exit::ExitCode;
+use crate::output::{self, CommandError};
+use switches::Settings;
 
 /// How long an agent may take to say its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
@@ -56,21 +58,27 @@ impl Finding {
 pub(crate) fn run(common: &Common, hosts: &[String], project: bool) -> Result {
     let places = Places::of(common, project)?;
     let wanted = named(hosts)?;
+    // Without the record it cannot be told what is missing.
+    let (recorded, mut is_bad) = match places.engine().installs() {
+        Ok(recorded) => (recorded, false),
+        Err(error) => {
+            output::error(&CommandError::new(format!("what was installed cannot be told: {error}")));
+            (Vec::new(), true)
+        }
+    };
     let mut reports = Vec::new();
     for host in Host::ALL {
-        let files = files(host, &places, project);
+        let files = [false, true].map(|is_project| File::read(host, &places, is_project, &recorded));
         let is_wanted = if wanted.is_empty() {
-            files
-                .iter()
-                .any(|file| file.1.as_deref().is_some_and(|text| !install::installed(host, text).is_empty()))
+            files.iter().any(|file| file.was_plugged_in(host))
         } else {
             wanted.contains(&host)
         };
         if is_wanted {
-            reports.push((host, examine(host, &places, &files)));
+            reports.push((host, examine(host, &places, &files, project)));
         }
     }
-    let is_bad = reports.iter().any(|(_, checks)| checks.iter().any(|check| check.finding == Finding::Bad));
+    is_bad |= reports.iter().any(|(_, checks)| checks.iter().any(|check| check.finding == Finding::Bad));
     if common.json {
         output::json(&json!({ "hosts": reports.iter().map(report_json).collect::<Vec<_>>() }), true)?;
     } else {
@@ -107,68 +115,181 @@ fn page(reports: &[(Host, Vec<Check>)]) -> String {
     page
 }
 
-type FileRead = (Utf8PathBuf, Option<Vec<u8>>, Option<String>);
-
-/// The agent's files, the person's and perhaps the project's, with what stands in them or why that cannot be told.
-fn files(host: Host, places: &Places, project: bool) -> Vec<FileRead> {
-    let scopes: &[bool] = if project { &[false, true] } else { &[false] };
-    scopes
-        .iter()
-        .map(|is_project| {
-            let path = places.file(host, *is_project);
-            match others::read(&path, edit::LIMIT) {
-                Ok(text) => (path, text, None),
-                Err(error) => (path, None, Some(error.to_string())),
-            }
-        })
-        .collect()
+/// An agent's file, the person's or the project's, and what speaks for its having been plugged into.
+struct File {
+    path: Utf8PathBuf,
+    is_project: bool,
+    /// What stands in it, or why that cannot be told.
+    bytes: std::result::Result<Option<Vec<u8>>, String>,
+    /// What the record says of it.
+    recorded: Option<bool>,
+    /// A copy of it from before it was plugged into.
+    copy: Option<Utf8PathBuf>,
 }
 
-fn examine(host: Host, places: &Places, files: &[FileRead]) -> Vec<Check> {
+impl File {
+    fn read(host: Host, places: &Places, is_project: bool, recorded: &[Install]) -> Self {
+        let path = places.file(host, is_project);
+        let recorded = recorded.iter().find(|install| install.host == host.as_str() && install.path == path);
+        // The copy stands beside what a link leads to, if that can be told.
+        let target = others::target(&path).unwrap_or_else(|_| path.clone());
+        Self {
+            bytes: others::read(&path, edit::LIMIT).map_err(|error| error.to_string()),
+            recorded: recorded.map(|install| install.plugged_in),
+            copy: others::backups(&target).find(|copy| std::fs::symlink_metadata(copy).is_ok()),
+            path,
+            is_project,
+        }
+    }
+
+    fn has_traces(&self, host: Host) -> bool {
+        self.bytes
+            .as_ref()
+            .is_ok_and(|bytes| bytes.as_ref().is_some_and(|bytes| install::has_traces(host, bytes)))
+    }
+
+    /// Whether anything says that it was plugged into: what stands in it, the record, or, of a time before there was
+    /// one, a copy.
+    fn was_plugged_in(&self, host: Host) -> bool {
+        self.has_traces(host) || self.recorded.unwrap_or_else(|| self.copy.is_some())
+    }
+
+    /// How to mend a file in which the entries should stand; `by_hand`: a new install would leave it alone as it is.
+    fn remedy(&self, host: Host, by_hand: bool) -> String {
+        let option = if self.is_project { " --project" } else { "" };
+        let copy =
+            self.copy.as_ref().map(|copy| format!(" How it was before becket stands in {}.", line(copy)));
+        let copy = copy.unwrap_or_default();
+        if by_hand {
+            return format!("Mend it or move it away, then run `becket install{option} {host}`.{copy}");
+        }
+        format!(
+            "`becket install{option} {host}` plugs in again, `becket uninstall{option} {host}` ends it.{copy}"
+        )
+    }
+}
+
+fn line(path: &Utf8Path) -> String {
+    text::line(path.as_str()).into_owned()
+}
+
+fn examine(host: Host, places: &Places, files: &[File; 2], project: bool) -> Vec<Check> {
     let mut checks = vec![version(host, places)];
-    let mut found = 0;
-    for (path, bytes, error) in files {
-        let shown = text::line(path.as_str()).into_owned();
-        let say = |what, finding, text| Check { what, finding, text };
-        if let Some(error) = error {
-            checks.push(say("entry", Finding::Bad, error.clone()));
-            continue;
-        }
-        let Some(bytes) = bytes else { continue };
-        let lines = install::installed(host, bytes);
-        if lines.is_empty() {
-            continue;
-        }
-        found += 1;
-        let is_whole = install::plugged(host, Some(bytes), places.line())
-            .is_ok_and(|text| text.as_bytes() == bytes.as_slice());
-        checks.push(if is_whole {
-            say("entry", Finding::Good, format!("in {shown}, for every event"))
-        } else {
-            let text = format!(
-                "{shown} has other entries than this becket would write; `becket install {host}` renews them"
-            );
-            say("entry", Finding::Note, text)
-        });
-        if let Some(why) = install::switched_off(host, bytes) {
-            checks.push(say("switch", Finding::Bad, why));
-        }
-        checks.push(trust(host, places, path, lines.len()));
-        checks.push(canary(host, places, &lines));
+    let [own, of_project] = files;
+    let is_own = own.was_plugged_in(host);
+    let is_projects = of_project.was_plugged_in(host);
+    let say = |finding, text: String| Check { what: "entry", finding, text };
+    if is_own {
+        checks.extend(examine_file(host, places, own));
     }
-    if found > 1 {
-        let text =
-            "plugged in for you and for the project: events other than tool calls run every hook twice";
-        checks.push(Check { what: "entry", finding: Finding::Bad, text: text.to_owned() });
+    // Where only the project is plugged into, that is what was meant.
+    if is_projects && (project || !is_own) {
+        checks.extend(examine_file(host, places, of_project));
     }
-    if found == 0 {
-        checks.push(Check {
-            what: "entry",
-            finding: Finding::Bad,
-            text: format!("not plugged in; `becket install {host}` does it"),
-        });
+    if let (Ok(Some(first)), Ok(Some(second))) = (&own.bytes, &of_project.bytes)
+        && install::runs_twice(host, first, second)
+    {
+        let text = format!(
+            "plugged in for you and for this project ({}): events other than tool calls run every hook twice. Take one \
+             of the two out, that one with `becket uninstall --project {host}`",
+            line(&of_project.path)
+        );
+        checks.push(say(Finding::Bad, text));
+    }
+    if !is_own && !is_projects {
+        let text = match &own.bytes {
+            Err(error) => format!("{error}, so nothing can be plugged in there"),
+            Ok(_) => format!("not plugged in; `becket install {host}` does it"),
+        };
+        checks.push(say(Finding::Bad, text));
     }
     checks
+}
+
+fn examine_file(host: Host, places: &Places, file: &File) -> Vec<Check> {
+    let shown = line(&file.path);
+    let say = |what, finding, text| Check { what, finding, text };
+    let bad = |text: String, by_hand| {
+        vec![say("entry", Finding::Bad, format!("{text} {}", file.remedy(host, by_hand)))]
+    };
+    let bytes = match &file.bytes {
+        Err(error) => return bad(format!("{error}, so {} gets no entry from it.", host.title()), true),
+        Ok(None) => {
+            let text = format!("{shown} is gone, and the entries with it: nothing of becket guards there.");
+            return bad(text, false);
+        }
+        Ok(Some(bytes)) => bytes,
+    };
+    let flaws =
+        install::flaws(host, bytes, places.line(), &|program| is_same(program, &places.line().program));
+    let mut checks: Vec<Check> = flaws
+        .into_iter()
+        .map(|flaw| {
+            let (finding, remedy) = if flaw.is_grave {
+                (Finding::Bad, format!(". {}", file.remedy(host, flaw.by_hand)))
+            } else {
+                (Finding::Note, String::new())
+            };
+            say("entry", finding, format!("{shown}: {}{remedy}", flaw.text))
+        })
+        .collect();
+    if !install::has_traces(host, bytes) {
+        let text = format!("{shown} has no entry of becket's any more: nothing of becket guards there.");
+        let by_hand = checks.iter().any(|check| check.finding == Finding::Bad);
+        checks.extend(bad(text, by_hand));
+    }
+    let lines = install::installed(host, bytes);
+    if lines.is_empty() {
+        return checks;
+    }
+    if checks.is_empty() {
+        checks.push(say("entry", Finding::Good, format!("in {shown}, for every event")));
+    }
+    let programs = install::programs(host, bytes);
+    for program in &programs {
+        if let Some(why) = not_runnable(program) {
+            let text = format!("{shown} runs {}, but {why}. {}", line(program), file.remedy(host, false));
+            checks.push(say("program", Finding::Bad, text));
+        }
+    }
+    let settings = Settings::read(host, places);
+    let off = settings.off(host, places, (&file.path, bytes), file.is_project);
+    match host {
+        Host::Codex => checks.extend(codex::checks(places, &file.path, lines.len(), off)),
+        Host::Gemini => {
+            checks.extend(switches::checks(off));
+            checks.push(settings.folder_trust(places));
+        }
+        Host::Claude | Host::Opencode => {
+            checks.extend(switches::checks(off));
+            let next = next_steps(host, file.is_project).trim().to_owned();
+            checks.push(say("trust", Finding::Note, next));
+        }
+    }
+    // A project's file can name any program: only this one is started.
+    checks.push(if programs.iter().all(|program| is_same(program, &places.line().program)) {
+        canary(host, places, &lines)
+    } else {
+        let text = "not tried: another program stands in the line, and the doctor starts none but this one";
+        say("denial", Finding::Bad, text.to_owned())
+    });
+    checks
+}
+
+/// Whether two paths lead to one program.
+fn is_same(program: &Utf8Path, own: &Utf8Path) -> bool {
+    let real = |path: &Utf8Path| path.canonicalize().ok();
+    real(program).is_some() && real(program) == real(own)
+}
+
+/// Why a program cannot be started.
+fn not_runnable(program: &Utf8Path) -> Option<String> {
+    match std::fs::metadata(program) {
+        Err(error) => Some(error.to_string()),
+        Ok(data) if !data.is_file() => Some("that is no file".to_owned()),
+        Ok(data) if data.permissions().mode() & 0o111 == 0 => Some("that is not executable".to_owned()),
+        Ok(_) => None,
+    }
 }
 
 fn version(host: Host, places: &Places) -> Check {
@@ -197,13 +318,6 @@ fn version(host: Host, places: &Places) -> Check {
             ),
         ),
         None => say(Finding::Note, format!("`{host} --version` names none")),
-    }
-}
-
-fn trust(host: Host, places: &Places, path: &Utf8Path, entries: usize) -> Check {
-    match host {
-        Host::Codex => codex::trust(places, path, entries),
-        _ => Check { what: "trust", finding: Finding::Note, text: next_steps(host, false).trim().to_owned() },
     }
 }
 

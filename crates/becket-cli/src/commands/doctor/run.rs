@@ -42,13 +42,13 @@ pub(super) fn to_its_end(mut command: Command, stdin: &[u8], most: Duration) -> 
     Ok(Words { stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default(), exit })
 }
 
-/// Says something to a program that stays, and reads its lines until one is wanted.
-pub(super) fn until_a_line(
+/// Says something to a program that stays, and reads its lines until the last that is wanted.
+pub(super) fn until_the_last_line(
     mut command: Command,
     said: &str,
     most: Duration,
-    wanted: impl Fn(&str) -> bool,
-) -> Option<String> {
+    mut is_last: impl FnMut(&str) -> bool,
+) -> Option<Vec<String>> {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let mut stdin = child.stdin.take()?;
@@ -63,14 +63,16 @@ pub(super) fn until_a_line(
         }
     });
     let until = Instant::now() + most;
-    let mut found = None;
+    let mut all = Vec::new();
+    let mut is_whole = false;
     while let Ok(line) = lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        if wanted(&line) {
-            found = Some(line);
+        is_whole = is_last(&line);
+        all.push(line);
+        if is_whole {
             break;
         }
     }
     drop(child.kill());
     drop(child.wait());
-    found
+    is_whole.then_some(all)
 }

@@ -1,0 +1,113 @@
+//! Whether the agent's own settings let its hooks run at all.
+
+use std::fs;
+
+use becket::core::text;
+use becket::others;
+use becket_hosts::Host;
+use becket_hosts::install::edit;
+use becket_hosts::switch::{self, Applies, FolderTrust, Layer, Off, Read};
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{Check, Finding};
+use crate::commands::install::{Places, next_steps};
+
+/// The settings of an agent that exist, and those that cannot be read.
+pub(super) struct Settings {
+    files: Vec<Read>,
+    unreadable: Vec<String>,
+}
+
+impl Settings {
+    pub(super) fn read(host: Host, places: &Places) -> Self {
+        let mut settings = Self { files: Vec::new(), unreadable: Vec::new() };
+        for layer in switch::layers(host, places.roots()) {
+            match layer.suffix {
+                None => settings.take(layer),
+                Some(suffix) => {
+                    for path in with_suffix(&layer.path, suffix) {
+                        settings.take(Layer { path, suffix: None, ..layer.clone() });
+                    }
+                }
+            }
+        }
+        settings
+    }
+
+    fn take(&mut self, layer: Layer) {
+        match others::read(&layer.path, edit::LIMIT) {
+            Ok(Some(bytes)) => self.files.push(Read { layer, bytes }),
+            Ok(None) => {}
+            Err(error) => self
+                .unreadable
+                .push(format!("{error}; whether it switches hooks off cannot be told. Make it readable")),
+        }
+    }
+
+    /// What keeps the entries in a file from running. What is wrong with that file itself is told elsewhere.
+    pub(super) fn off(
+        &self,
+        host: Host,
+        places: &Places,
+        entries: (&Utf8Path, &[u8]),
+        for_project: bool,
+    ) -> Vec<Off> {
+        let (path, bytes) = entries;
+        let shown = format!("{}: ", text::line(path.as_str()));
+        let names = switch::hook_names(host, bytes);
+        let mut off = switch::off(host, &self.files, &names, places.roots(), for_project);
+        off.retain(|off| off.applies != Applies::Unknown || !off.text.starts_with(&shown));
+        let unreadable = self.unreadable.iter().filter(|why| !why.starts_with(&shown));
+        off.extend(unreadable.map(|why| Off { applies: Applies::Unknown, text: why.clone() }));
+        off
+    }
+
+    /// Whether Gemini CLI runs hooks in this folder.
+    pub(super) fn folder_trust(&self, places: &Places) -> Check {
+        let say = |finding, text: String| Check { what: "trust", finding, text };
+        let path = switch::trusted_folders(places.roots());
+        let shown = text::line(path.as_str()).into_owned();
+        let folders = match others::read(&path, edit::LIMIT) {
+            Ok(folders) => folders,
+            Err(error) => {
+                return say(
+                    Finding::Bad,
+                    format!("{error}, so Gemini CLI trusts no folder. Make it readable"),
+                );
+            }
+        };
+        let folder = text::line(places.project().as_str());
+        match switch::folder_trust(&self.files, folders.as_deref(), places.roots(), &real) {
+            FolderTrust::NotAsked => say(Finding::Good, "it asks for none here".to_owned()),
+            FolderTrust::Trusted => say(Finding::Good, format!("{folder} is trusted, says {shown}")),
+            FolderTrust::Refused => say(
+                Finding::Bad,
+                format!(
+                    "{folder} is not trusted, says {shown}: Gemini CLI runs no hook there, yours neither. Start `gemini` \
+                     there and trust it with /permissions"
+                ),
+            ),
+            FolderTrust::Undecided => say(Finding::Note, next_steps(Host::Gemini, false).trim().to_owned()),
+        }
+    }
+}
+
+/// Each as a finding of its own.
+pub(super) fn checks(off: Vec<Off>) -> impl Iterator<Item = Check> {
+    off.into_iter().map(|off| Check { what: "switch", finding: Finding::Bad, text: off.text })
+}
+
+fn with_suffix(folder: &Utf8Path, suffix: &str) -> Vec<Utf8PathBuf> {
+    let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+    let mut paths: Vec<Utf8PathBuf> = entries
+        .filter(|entry| entry.file_name().ends_with(suffix))
+        .map(camino::Utf8DirEntry::into_path)
+        .filter(|path| fs::metadata(path).is_ok_and(|data| data.is_file()))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn real(path: &Utf8Path) -> Utf8PathBuf {
+    path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned())
+}

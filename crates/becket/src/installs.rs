@@ -1,0 +1,114 @@
+//! Into which files of agents Becket was written. By this it is noticed when an entry, or its whole file, is gone; and
+//! what was created for it can go with it.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use becket_core::dialect::Timestamp;
+use becket_core::place::{Found, Place};
+
+use crate::engine::Engine;
+use crate::files::{self, FileError};
+use crate::home::{self, Home};
+use crate::others;
+use crate::read;
+
+/// The record in `BECKET_HOME`.
+const FILE: &str = "installed.json";
+
+/// Version of the record's form. A newer one is not written over.
+const VERSION: u32 = 1;
+
+/// Largest record that is read, in bytes.
+const LIMIT: u64 = 4 << 20;
+
+/// What is known of one file of an agent's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Install {
+    /// The agent.
+    pub host: String,
+    /// The file, as the agent names it.
+    pub path: Utf8PathBuf,
+    /// Whether Becket is plugged in there; after `uninstall` it is not, and a copy that stays says nothing.
+    pub plugged_in: bool,
+    /// When that was last said.
+    pub at: Timestamp,
+    /// Directories that were made for the file, the uppermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<Utf8PathBuf>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    version: u32,
+    installs: Vec<Install>,
+}
+
+impl Engine {
+    /// Every file of an agent's that Becket was ever written into.
+    ///
+    /// # Errors
+    /// The record cannot be read or believed.
+    pub fn installs(&self) -> Result<Vec<Install>, FileError> {
+        // Asking creates nothing.
+        if !read::exists(&self.settings().homes.becket) {
+            return Ok(Vec::new());
+        }
+        Ok(read_record(self.open_home()?)?.installs)
+    }
+
+    /// Records whether Becket is now plugged in, with the directories that were made for it; `None` forgets the file.
+    /// Directories that were recorded before stay recorded as long as it is plugged in.
+    ///
+    /// # Errors
+    /// The record cannot be read, believed or written; it is as it was.
+    pub fn record_install(
+        &self,
+        host: &str,
+        path: &Utf8Path,
+        plugged_in: Option<bool>,
+        made: &[Utf8PathBuf],
+    ) -> Result<(), FileError> {
+        let home = self.open_home()?;
+        let _one_at_a_time = home.lock_answers()?;
+        let mut record = read_record(home)?;
+        let at = record.installs.iter().position(|install| install.host == host && install.path == path);
+        let before = at.map(|at| record.installs.remove(at));
+        if let Some(plugged_in) = plugged_in {
+            let kept = before.filter(|_| plugged_in).map(|before| before.made).unwrap_or_default();
+            let mut made: Vec<Utf8PathBuf> = kept.into_iter().chain(made.iter().cloned()).collect();
+            made.sort();
+            made.dedup();
+            let (host, path, at) = (host.to_owned(), path.to_owned(), home::now());
+            record.installs.push(Install { host, path, plugged_in, at, made });
+        }
+        record.version = VERSION;
+        let mut bytes = serde_json::to_vec_pretty(&record).unwrap_or_default();
+        bytes.push(b'\n');
+        let path = home.file(FILE);
+        files::replace(&path, &bytes)?;
+        others::sweep(&path);
+        Ok(())
+    }
+}
+
+fn read_record(home: &Home) -> Result<Record, FileError> {
+    let path = home.file(FILE);
+    match read::read(&Place::file(path.clone(), LIMIT)) {
+        Found::Missing => Ok(Record::default()),
+        Found::File(file) => {
+            if let Some(why) = file.unsafe_store {
+                return Err(FileError::new(&path, format!("{why}, so nothing in it is believed")));
+            }
+            let record: Record =
+                serde_json::from_slice(&file.bytes).map_err(|error| FileError::new(&path, error))?;
+            if record.version > VERSION {
+                let why = format!("it was written by a newer Becket (form {})", record.version);
+                return Err(FileError::new(&path, why));
+            }
+            Ok(record)
+        }
+        Found::Refused(refusal) => Err(FileError::new(&path, refusal)),
+        Found::Folder { .. } => Err(FileError::new(&path, "it is a folder")),
+    }
+}
