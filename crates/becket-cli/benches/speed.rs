@@ -17,6 +17,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use becket::core::dialect::Name;
 use becket::core::merge;
 use becket::core::session::Facts;
 use becket::{Cancel, Custodian, Engine, Event, Request};
@@ -40,6 +41,7 @@ fn no_match(criterion: &mut Criterion) {
     fs::create_dir_all(&folder).unwrap();
     fs::copy(setting.home.join(".albedo/hooks.json"), folder.join("hooks.json")).unwrap();
     let engine = setting.engine(Custodian::Group);
+    let albedo = setting.engine_of(vec![Name::Albedo], Custodian::Group);
     let loaded = engine.load(setting.workspace);
     let facts = Facts::default();
     group.bench_function("loaded", |bench| {
@@ -55,7 +57,10 @@ fn no_match(criterion: &mut Criterion) {
         });
     });
     let cancel = Cancel::new().unwrap();
-    group.bench_function("two files of 2 KiB read again", |bench| {
+    group.bench_function("albedo's two files of 2 KiB read again", |bench| {
+        bench.iter(|| fire(&albedo, &event, &cancel));
+    });
+    group.bench_function("the same, and everything that the other dialects look for", |bench| {
         bench.iter(|| fire(&engine, &event, &cancel));
     });
     group.finish();
@@ -92,45 +97,6 @@ fn commands(criterion: &mut Criterion) {
         });
     });
     group.bench_function("becket", |bench| bench.iter(|| fire(&engine, &event, &cancel)));
-    group.finish();
-}
-
-/// The whole program, from its start to its end.
-fn whole_program(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("whole program");
-    group.sample_size(300).measurement_time(Duration::from_secs(6));
-    group.bench_function("floor: true", |bench| bench.iter(|| bare("/bin/true", &[])));
-    let empty = Setting::new();
-    let envelope = empty.envelope(CALL);
-    group.bench_function("fire, no definition files", |bench| bench.iter(|| empty.fire(&envelope)));
-    group.bench_function("hook codex, no definition files", |bench| bench.iter(|| empty.hook(&envelope)));
-    let many: Vec<(String, String)> =
-        (0..40).map(|n| (format!("Tool{n}|Other{n}"), format!("guard-{n}"))).collect();
-    let hooks: Vec<(&str, &str, &str)> =
-        many.iter().map(|(matcher, command)| ("PreToolUse", matcher.as_str(), command.as_str())).collect();
-    let forty = Setting::new().hooks(&hooks);
-    let envelope = forty.envelope(CALL);
-    group.bench_function("hook codex, 40 hooks, none matching", |bench| bench.iter(|| forty.hook(&envelope)));
-    group.bench_function("floor: true, then sh -c true", |bench| {
-        bench.iter(|| {
-            bare("/bin/true", &[]);
-            bare("/bin/sh", &["-c", "true"]);
-        });
-    });
-    let one = Setting::new().hooks(&[("PreToolUse", "Bash", "true")]);
-    let envelope = one.envelope(CALL);
-    group.bench_function("hook codex, one matching hook: true", |bench| bench.iter(|| one.hook(&envelope)));
-    group.finish();
-
-    // What a hook written for one of these costs before its first line runs.
-    let mut group = criterion.benchmark_group("interpreters");
-    group.sample_size(30).measurement_time(Duration::from_secs(4));
-    for (program, option, script) in [("python3", "-c", "pass"), ("node", "-e", "0")] {
-        if Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok() {
-            let name = format!("{program} {option} {script}");
-            group.bench_function(name, |bench| bench.iter(|| bare(program, &[option, script])));
-        }
-    }
     group.finish();
 }
 
@@ -174,5 +140,5 @@ fn large_response(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, no_match, commands, whole_program, large_response);
+criterion_group!(benches, no_match, commands, large_response);
 criterion_main!(benches);

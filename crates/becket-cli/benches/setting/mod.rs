@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use becket::core::dialect::Name;
 use becket::{Custodian, Engine, Options};
 use camino::Utf8PathBuf;
 use tempfile::TempDir;
@@ -59,7 +60,13 @@ impl Setting {
     }
 
     pub(crate) fn engine(&self, custodian: Custodian) -> Engine {
+        self.engine_of(Vec::new(), custodian)
+    }
+
+    /// One that knows only some dialects.
+    pub(crate) fn engine_of(&self, dialects: Vec<Name>, custodian: Custodian) -> Engine {
         Engine::open(Options {
+            dialects,
             environment: self.environment(),
             directory: self.workspace.clone(),
             custodian,
@@ -86,30 +93,20 @@ impl Setting {
         path
     }
 
-    /// The line that is installed in Codex, from its start to its end. It takes its homes from itself.
+    /// The line that is installed in Codex, from its start to its end. It takes its homes from itself, and the workspace
+    /// from where this process stands: a directory or an environment of its own would make the standard library start it
+    /// the slower of two ways.
     pub(crate) fn hook(&self, envelope: &Utf8PathBuf) {
         let mut command = Command::new(program());
-        command.args([
-            "hook",
-            "codex",
-            "--home",
-            self.home.as_str(),
-            "--deadline",
-            "630",
-            "--event",
-            "PreToolUse",
-        ]);
-        command.env_clear().envs(self.environment()).current_dir(&self.workspace);
+        let home = self.home.as_str();
+        command.args(["hook", "codex", "--home", home, "--deadline", "630", "--event", "PreToolUse"]);
         command.stdin(File::open(envelope).unwrap()).stdout(Stdio::null());
         assert!(command.status().unwrap().success());
     }
 
-    /// The whole program, from its start to its end.
-    pub(crate) fn fire(&self, envelope: &Utf8PathBuf) {
-        let mut command = Command::new(program());
-        command.arg("fire").env_clear().envs(self.environment()).current_dir(&self.workspace);
-        command.stdin(File::open(envelope).unwrap()).stdout(Stdio::null());
-        assert!(command.status().unwrap().success());
+    /// Makes the workspace the directory in which this process stands.
+    pub(crate) fn enter(&self) {
+        std::env::set_current_dir(&self.workspace).unwrap();
     }
 }
 
@@ -126,13 +123,10 @@ fn program() -> &'static Utf8PathBuf {
     path
 }
 
-/// The floor: a process started and waited for. An environment and a directory of its own make the standard library start
-/// it the slower of two ways, as [`Setting::hook`] is started.
+/// The floor: a process started and waited for.
 pub(crate) fn bare(program: impl AsRef<Path>, arguments: &[&str]) {
     let mut command = Command::new(program.as_ref());
-    let path = std::env::var_os("PATH").unwrap();
-    command.args(arguments).env_clear().env("PATH", path).env("HOME", "/").current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
     assert!(command.status().unwrap().success());
 }
 
