@@ -9,6 +9,7 @@
 //! [`outcome::Outcome`] of it.
 
 pub mod dialect;
+mod diff;
 pub mod event;
 pub mod hash;
 pub mod journal;

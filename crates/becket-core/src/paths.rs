@@ -4,6 +4,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
+use crate::diff;
 use crate::json::Object;
 use crate::spelling;
 use crate::tool::{Kind, ToolCall};
@@ -107,36 +108,10 @@ pub fn in_patch(patch: &str) -> Vec<String> {
         .map(|path| path.trim().to_owned())
         .collect();
     if paths.is_empty() {
-        paths = in_diff(patch);
+        paths = diff::files(patch);
     }
     paths.retain(|path| !path.is_empty());
     without_repeats(paths)
-}
-
-/// The files of a unified diff: each pair of `---` and `+++` names one, the new name unless it was deleted.
-fn in_diff(diff: &str) -> Vec<String> {
-    let mut paths = Vec::new();
-    let mut lines = diff.lines().peekable();
-    while let Some(line) = lines.next() {
-        if let Some(path) = line.strip_prefix("rename from ").or_else(|| line.strip_prefix("rename to ")) {
-            paths.push(path.trim().to_owned());
-        }
-        let Some(old) = line.strip_prefix("--- ") else { continue };
-        // A removed line that begins with `-- ` looks the same; the line after it tells them apart.
-        let Some(new) = lines.peek().and_then(|next| next.strip_prefix("+++ ")) else { continue };
-        let path = match diff_path(new) {
-            "/dev/null" => diff_path(old),
-            path => path,
-        };
-        paths.push(path.to_owned());
-        lines.next();
-    }
-    paths
-}
-
-fn diff_path(written: &str) -> &str {
-    let path = written.split('\t').next().unwrap_or_default().trim();
-    path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
 }
 
 fn named(input: &Object, paths: &mut Vec<String>) {
@@ -193,12 +168,6 @@ mod tests {
         assert!(
             found("Bash", &json!({"command": format!("cat <<'EOF'\n{patch}EOF")}).to_string()).is_empty()
         );
-    }
-
-    #[test]
-    fn a_unified_diff_names_its_files() {
-        let diff = "diff --git a/x.rs b/x.rs\n--- a/x.rs\t2026\n+++ b/x.rs\n@@ -1,2 +1 @@\n--- not a file\n-- \n+y\n--- a/gone\n+++ /dev/null\n--- /dev/null\n+++ b/new\n";
-        assert_eq!(in_patch(diff), ["x.rs", "gone", "new"]);
     }
 
     proptest! {
