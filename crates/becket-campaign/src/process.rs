@@ -1,0 +1,133 @@
+//! One process, bounded in time.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde_json::Value;
+
+/// What fits into a pipe that nobody reads yet.
+const PIPE: usize = 60_000;
+
+/// A child whose output goes into a file without a name, so that nothing it leaves behind can hold us up.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    fd: OwnedFd,
+    out: File,
+    err: File,
+    start: Instant,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// `None` after a signal.
+    pub(crate) code: Option<i32>,
+    /// It did not end in time and was killed for that.
+    pub(crate) cut: bool,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+}
+
+impl Process {
+    /// Starts it with these bytes on its standard input, then the end.
+    pub(crate) fn start(command: &mut Command, stdin: &[u8]) -> io::Result<Self> {
+        let mut process = Self::waiting(command, stdin.len())?;
+        process.feed(stdin)?;
+        Ok(process)
+    }
+
+    /// Starts it, and feeds it only later: it waits for its input. Up to `most` bytes can be fed.
+    pub(crate) fn waiting(command: &mut Command, most: usize) -> io::Result<Self> {
+        if most > PIPE {
+            return Err(io::Error::other("more than a pipe takes unread"));
+        }
+        let [out, err] = [tempfile::tempfile()?, tempfile::tempfile()?];
+        let start = Instant::now();
+        command.stdin(Stdio::piped()).stdout(out.try_clone()?).stderr(err.try_clone()?);
+        let child = command.spawn()?;
+        let pid = Pid::from_child(&child);
+        Ok(Self { fd: pidfd_open(pid, PidfdFlags::empty())?, child, out, err, start })
+    }
+
+    /// Writes all of its input, and the end of it.
+    pub(crate) fn feed(&mut self, stdin: &[u8]) -> io::Result<()> {
+        let Some(mut pipe) = self.child.stdin.take() else { return Ok(()) };
+        match pipe.write_all(stdin) {
+            // It has ended without reading.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Whether it ends within this time.
+    pub(crate) fn ends_within(&self, time: Duration) -> io::Result<bool> {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+            match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&left)) {
+                Ok(0) => return Ok(false),
+                Ok(_) => return Ok(true),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    pub(crate) fn kill(&self) {
+        let _ = pidfd_send_signal(&self.fd, Signal::KILL);
+    }
+
+    /// Waits for its end, so long at most from now.
+    pub(crate) fn finish(mut self, longest: Duration) -> io::Result<Ran> {
+        let ended = self.ends_within(longest)?;
+        if !ended {
+            self.kill();
+        }
+        let took = self.start.elapsed();
+        let status = self.child.wait()?;
+        let read = |file: &mut File| -> io::Result<String> {
+            let mut bytes = Vec::new();
+            file.rewind()?;
+            file.read_to_end(&mut bytes)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Ran {
+            code: status.code().filter(|_| status.signal().is_none()),
+            cut: !ended,
+            stdout: read(&mut self.out)?,
+            stderr: read(&mut self.err)?,
+            took,
+        })
+    }
+}
+
+impl Ran {
+    /// Standard output as JSON; null where it is none.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_default()
+    }
+
+    /// For a person who looks into a fault.
+    pub(crate) fn words(&self) -> String {
+        let cut = if self.cut { ", cut" } else { "" };
+        let runs = self.json()["runs"].as_array().cloned().unwrap_or_default();
+        let runs: Vec<String> =
+            runs.iter().map(|run| format!("{} {} {}", run["source"], run["status"], run["detail"])).collect();
+        let said = if runs.is_empty() { self.stdout.clone() } else { runs.join(", ") };
+        let said: String = said.chars().take(1_000).collect();
+        format!("{:?}{cut} after {:?}: {} {said}", self.code, self.took, self.stderr)
+    }
+}
