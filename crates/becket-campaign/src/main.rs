@@ -13,6 +13,7 @@ mod agent;
 mod census;
 mod crowd;
 mod figures;
+mod journal;
 mod kills;
 mod misbehaving;
 mod process;

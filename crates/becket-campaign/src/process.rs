@@ -86,6 +86,11 @@ impl Process {
         }
     }
 
+    /// Readable once it has ended.
+    pub(crate) fn watched(&self) -> &OwnedFd {
+        &self.fd
+    }
+
     pub(crate) fn kill(&self) {
         let _ = pidfd_send_signal(&self.fd, Signal::KILL);
     }

@@ -67,6 +67,15 @@ impl Stage {
         format!("{}/bin/linger {seconds}", self.root)
     }
 
+    /// A hook of albedo's that denies what has this word in it, and names the event, `event-N`, in all that it says.
+    pub(crate) fn guard(event: &str, word: &str) -> String {
+        let context = format!(r#"{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":"event-%s"}}}}"#);
+        format!(
+            "text=$(cat); n=${{text##*event-}}; n=${{n%%[!0-9]*}}; \
+             case $text in *{word}*) echo \"no event-$n\" >&2; exit 2;; esac; printf '{context}' \"$n\""
+        )
+    }
+
     /// What albedo keeps for a workspace.
     pub(crate) fn albedo(&self, workspace: &Utf8Path) -> Utf8PathBuf {
         let dashed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

@@ -1,17 +1,18 @@
 //! What must hold after each kill.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use becket::core::dialect::{self, Name};
 use becket::core::ledger::Ledger;
 use becket::core::session::Facts;
 use becket_e2e::Error;
-use serde_json::Value;
+use serde_json::json;
 
 use super::deed::{Deed, Kind, What};
 use super::scene::{FORBIDDEN, Standing};
 use super::{Campaign, Victim};
+use crate::journal::{Journal, names};
 use crate::process::Ran;
 
 const LOST_APPROVALS: &str = "approvals lost";
@@ -55,8 +56,8 @@ pub(super) const FAULTS: &[&str] = &[
 #[derive(Debug, Default)]
 pub(super) struct Acknowledged {
     pub(super) sessions: BTreeMap<String, Remembered>,
-    /// Outcomes since the last look into the journal, without what is masked there.
-    outcomes: Vec<String>,
+    /// Events since the last look into the journal that said what came of them.
+    events: Vec<u64>,
     /// Lines that a kill has torn.
     pub(super) torn: BTreeSet<String>,
 }
@@ -106,8 +107,8 @@ pub(super) fn answer(campaign: &mut Campaign, deed: &Deed, victim: Victim, ran: 
     if is_denied && deed.event() == "PreToolUse" {
         remembered.blocked.insert(fire.call.clone());
     }
-    if !fire.as_codex {
-        campaign.acknowledged.outcomes.extend(essence(&said));
+    if names(&ran.stdout).contains(&fire.number) {
+        campaign.acknowledged.events.push(fire.number);
     }
     Some(true)
 }
@@ -230,14 +231,8 @@ pub(super) fn settings(campaign: &mut Campaign, deed: &Deed, taken: Option<bool>
 /// The next event runs exactly what is approved, and a call that must be denied is denied.
 pub(super) fn next_event(campaign: &mut Campaign) -> Result<(), Error> {
     let round = campaign.round;
-    let cwd = campaign.scene.stage.project();
-    let envelope = |word: &str| {
-        format!(
-            r#"{{"hook_event_name":"PreToolUse","cwd":"{cwd}","tool_name":"Bash","tool_input":{{"command":"echo {word}"}}}}"#
-        )
-    };
     campaign.scene.stage.wipe_marks();
-    let ran = campaign.scene.stage.run(&["fire"], &envelope("fine"))?;
+    let (ran, _) = fire(campaign, "fine")?;
     campaign.next.push(ran.took.as_secs_f64() * 1e3);
     let outcome = ran.json();
     let marked = campaign.scene.stage.marked();
@@ -246,7 +241,7 @@ pub(super) fn next_event(campaign: &mut Campaign) -> Result<(), Error> {
     for source in &campaign.scene.sources {
         let should = campaign.scene.runs(source);
         let has = marked.iter().any(|name| name == source.name);
-        let words = || format!("round {round}: {source:?}: {}", ran.words());
+        let words = || format!("round {round}: {}: {}", source.name, ran.words());
         if has && !should {
             campaign.figures.count(UNAPPROVED, words);
         } else if should && !has {
@@ -258,51 +253,37 @@ pub(super) fn next_event(campaign: &mut Campaign) -> Result<(), Error> {
     if !is_right {
         campaign.figures.count(WRONG, || format!("round {round}: {}", ran.words()));
     }
-    campaign.acknowledged.outcomes.extend(essence(&outcome));
-    let ran = campaign.scene.stage.run(&["fire"], &envelope(FORBIDDEN))?;
-    if ran.code != Some(2) {
+    let (ran, number) = fire(campaign, FORBIDDEN)?;
+    if ran.code != Some(2) || !names(&ran.stdout).contains(&number) {
         campaign.figures.count(WRONG, || format!("round {round}: must be denied: {}", ran.words()));
     }
-    campaign.acknowledged.outcomes.extend(essence(&ran.json()));
     Ok(())
 }
 
-/// What can be found again of an outcome: its runs with their times, which no two events share. Texts are masked in the
-/// journal.
-fn essence(outcome: &Value) -> Option<String> {
-    let runs = outcome["runs"].as_array().filter(|runs| !runs.is_empty())?;
-    Some(format!("{} {} {runs:?}", outcome["event"], outcome["decision"]))
+/// Fires a call of no session with this word in it, and remembers that it was told what comes of it.
+fn fire(campaign: &mut Campaign, word: &str) -> Result<(Ran, u64), Error> {
+    campaign.events += 1;
+    let number = campaign.events;
+    let envelope = json!({
+        "hook_event_name": "PreToolUse", "cwd": campaign.scene.stage.project(), "tool_name": "Bash",
+        "tool_input": {"command": format!("echo {word} event-{number}")},
+    });
+    let ran = campaign.scene.stage.run(&["fire"], &envelope.to_string())?;
+    campaign.acknowledged.events.push(number);
+    Ok((ran, number))
 }
 
 /// What was answered since the last time stands in the journal, each once.
 pub(super) fn records(campaign: &mut Campaign) -> Result<(), Error> {
-    let mut count: HashMap<String, u64> = HashMap::new();
-    for name in ["journal.1.jsonl", "journal.jsonl"] {
-        let path = campaign.scene.stage.state().join(name);
-        let bytes = if path.exists() { fs::read(&path)? } else { Vec::new() };
-        for line in String::from_utf8_lossy(&bytes).lines().filter(|line| !line.is_empty()) {
-            match serde_json::from_str::<Value>(line) {
-                Ok(record) => {
-                    if let Some(essence) = essence(&record["what"]["fired"]["outcome"]) {
-                        *count.entry(essence).or_default() += 1;
-                    }
-                }
-                Err(_) => drop(campaign.acknowledged.torn.insert(line.to_owned())),
-            }
-        }
-    }
+    let journal = Journal::read(&campaign.scene.stage)?;
     let round = campaign.round;
-    let mut asked: HashMap<String, u64> = HashMap::new();
-    for essence in std::mem::take(&mut campaign.acknowledged.outcomes) {
-        *asked.entry(essence).or_default() += 1;
-    }
-    for (essence, times) in asked {
-        let found = count.get(&essence).copied().unwrap_or(0);
-        if found != times {
-            campaign.figures.count(LOST_RECORDS, || format!("round {round}: {found} of {times}: {essence}"));
+    for event in std::mem::take(&mut campaign.acknowledged.events) {
+        match journal.count(event) {
+            1 => campaign.figures.add("records found in the journal", 1),
+            count => campaign.figures.count(LOST_RECORDS, || format!("round {round}: {count} of event-{event}")),
         }
-        campaign.figures.add("records found in the journal", found);
     }
+    campaign.acknowledged.torn.extend(journal.torn);
     Ok(())
 }
 

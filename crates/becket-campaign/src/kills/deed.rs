@@ -86,6 +86,8 @@ pub(super) enum Answer {
 /// An event.
 pub(super) struct Fire {
     pub(super) session: String,
+    /// Which event it is.
+    pub(super) number: u64,
     /// The call's name; long, so that the session's file grows.
     pub(super) call: String,
     /// As an agent that Becket is plugged into.
@@ -94,7 +96,7 @@ pub(super) struct Fire {
 
 impl fmt::Debug for Fire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "in {}", self.session)
+        write!(f, "event-{} in {}", self.number, self.session)
     }
 }
 
@@ -118,7 +120,7 @@ pub(super) struct Deed {
 }
 
 impl Deed {
-    pub(super) fn of(kind: Kind, scene: &Scene, rng: &mut Rng, session: &str) -> Self {
+    pub(super) fn of(kind: Kind, scene: &Scene, rng: &mut Rng, session: &str, number: u64) -> Self {
         let what = match kind {
             Kind::Approve => answer(scene, rng, Answer::Approve),
             Kind::Decline => answer(scene, rng, Answer::Decline),
@@ -129,6 +131,7 @@ impl Deed {
             Kind::Uninstall => What::Plug(rng.usize(..scene.settings.len()), false),
             fires => What::Fire(Fire {
                 session: session.to_owned(),
+                number,
                 call: format!("call-{:016x}-{}", rng.u64(..), "x".repeat(600)),
                 as_codex: matches!(fires, Kind::HookCall | Kind::HookDenied),
             }),
@@ -192,15 +195,15 @@ impl Deed {
             "hook_event_name": self.event(), "session_id": fire.session, "cwd": scene.stage.project(),
         });
         let more = match self.kind {
-            Kind::FirePrompt => json!({"prompt": "fix the bug"}),
+            Kind::FirePrompt => json!({"prompt": format!("fix event-{}", fire.number)}),
             Kind::FireStop => json!({"stop_hook_active": false}),
             Kind::FireEdit => json!({
                 "tool_name": "Write", "tool_use_id": fire.call, "tool_response": "ok",
-                "tool_input": {"file_path": "notes.md", "content": "x"},
+                "tool_input": {"file_path": "notes.md", "content": format!("x event-{}", fire.number)},
             }),
             _ => {
                 let word = if self.must_be_denied() { FORBIDDEN } else { "fine" };
-                json!({"tool_name": "Bash", "tool_use_id": fire.call, "tool_input": {"command": format!("echo {word}")}})
+                json!({"tool_name": "Bash", "tool_use_id": fire.call, "tool_input": {"command": format!("echo {word} event-{}", fire.number)}})
             }
         };
         if fire.as_codex {

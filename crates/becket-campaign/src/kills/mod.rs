@@ -48,6 +48,8 @@ struct Campaign {
     usual: BTreeMap<Kind, Duration>,
     sessions: Vec<String>,
     round: u32,
+    /// Events so far: each has a number of its own.
+    events: u64,
     /// Milliseconds of the events after kills.
     next: Vec<f64>,
     /// Kills of living programs, by the tenth of the usual time in which they came.
@@ -68,6 +70,7 @@ pub(crate) fn run(count: u32, seed: u64) -> Result<Figures, Error> {
         usual: BTreeMap::new(),
         sessions: (0..SESSIONS).map(|number| format!("session-0-{number}")).collect(),
         round: 0,
+        events: 0,
         next: Vec::new(),
         tenths: [0; 12],
         temporary: 0,
@@ -92,7 +95,8 @@ impl Campaign {
         for kind in Kind::ALL {
             let mut times = Vec::new();
             for _ in 0..CALIBRATE {
-                let deed = Deed::of(kind, &self.scene, &mut self.rng, "calibration");
+                self.events += 1;
+                let deed = Deed::of(kind, &self.scene, &mut self.rng, "calibration", self.events);
                 let ran = deed.start(&self.scene)?.finish(LONGEST)?;
                 if !deed.is_taken(ran.code) {
                     return Err(format!("{deed:?} without any kill: {}", ran.words()).into());
@@ -115,7 +119,8 @@ impl Campaign {
     fn kill_once(&mut self) -> Result<(), Error> {
         let kind = Kind::any(&mut self.rng);
         let session = self.sessions[self.rng.usize(..self.sessions.len())].clone();
-        let deed = Deed::of(kind, &self.scene, &mut self.rng, &session);
+        self.events += 1;
+        let deed = Deed::of(kind, &self.scene, &mut self.rng, &session, self.events);
         let victim = match self.rng.u32(..8) {
             0 if kind.fires() => Victim::Keeper,
             1 if kind.fires() => Victim::Both,

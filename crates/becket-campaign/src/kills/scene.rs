@@ -164,10 +164,10 @@ fn script(stage: &Stage, name: &str, reads: &str) -> String {
 /// One's own guard in `~/.albedo/hooks.json`, and a workspace's hooks that need an approval.
 fn albedo(stage: &Stage) -> Result<Utf8PathBuf, Error> {
     let command = |command: String| json!([{"hooks": [{"type": "command", "command": command, "timeout": 20}]}]);
-    let guard = format!("if grep -q {FORBIDDEN}; then echo 'the guard said no' >&2; exit 2; fi");
     let own = json!({"hooks": {
-        "PreToolUse": command(guard),
-        "UserPromptSubmit": command("echo noted".into()),
+        "PreToolUse": command(Stage::guard("PreToolUse", FORBIDDEN)),
+        "UserPromptSubmit": command(Stage::guard("UserPromptSubmit", FORBIDDEN)),
+        "PostToolUse": command(Stage::guard("PostToolUse", FORBIDDEN)),
         "Stop": command("echo 'not done yet' >&2; exit 2".into()),
     }});
     stage.write("home/.albedo/hooks.json", &own.to_string())?;
