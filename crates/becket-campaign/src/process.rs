@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -39,31 +39,25 @@ pub(crate) struct Ran {
 impl Process {
     /// Starts it with these bytes on its standard input, then the end.
     pub(crate) fn start(command: &mut Command, stdin: &[u8]) -> io::Result<Self> {
-        let mut process = Self::waiting(command, stdin.len())?;
-        process.feed(stdin)?;
+        let (process, _) = Self::waiting(command, stdin)?;
         Ok(process)
     }
 
-    /// Starts it, and feeds it only later: it waits for its input. Up to `most` bytes can be fed.
-    pub(crate) fn waiting(command: &mut Command, most: usize) -> io::Result<Self> {
-        if most > PIPE {
+    /// Starts it with these bytes on its standard input, which is still open for more.
+    pub(crate) fn waiting(command: &mut Command, stdin: &[u8]) -> io::Result<(Self, Option<ChildStdin>)> {
+        if stdin.len() > PIPE {
             return Err(io::Error::other("more than a pipe takes unread"));
         }
         let [out, err] = [tempfile::tempfile()?, tempfile::tempfile()?];
         let start = Instant::now();
         command.stdin(Stdio::piped()).stdout(out.try_clone()?).stderr(err.try_clone()?);
-        let child = command.spawn()?;
-        let pid = Pid::from_child(&child);
-        Ok(Self { fd: pidfd_open(pid, PidfdFlags::empty())?, child, out, err, start })
-    }
-
-    /// Writes all of its input, and the end of it.
-    pub(crate) fn feed(&mut self, stdin: &[u8]) -> io::Result<()> {
-        let Some(mut pipe) = self.child.stdin.take() else { return Ok(()) };
-        match pipe.write_all(stdin) {
+        let mut child = command.spawn()?;
+        let fd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let mut pipe = child.stdin.take();
+        match pipe.as_mut().map_or(Ok(()), |pipe| pipe.write_all(stdin)) {
             // It has ended without reading.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            result => result,
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => Ok((Self { child, fd, out, err, start }, pipe)),
         }
     }
 
