@@ -66,7 +66,8 @@ pub(crate) fn is_inside_a_hook(environment: &[(OsString, OsString)], home: &Utf8
     runs.flatten().any(|run| is_living(run.path(), true))
 }
 
-/// Whether a mark's file belongs to a living run above this process; `of_program`: only one that does nothing else.
+/// Whether a mark's file belongs to a living run above this process; `of_program`: only one that does nothing else, and a
+/// dead one, which lies in our own folder, is removed.
 fn is_living(path: &Utf8Path, of_program: bool) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     let is_ours =
@@ -75,8 +76,15 @@ fn is_living(path: &Utf8Path, of_program: bool) -> bool {
         return false;
     }
     let Ok(mut file) = File::open(path) else { return false };
-    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
-        return false;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {}
+        Ok(()) if of_program => {
+            // In our own folder: its Becket was killed. Whoever is just making one finds out that it is gone, for the lock
+            // is held until then, and makes another.
+            drop(fs::remove_file(path));
+            return false;
+        }
+        _ => return false,
     }
     let mut text = String::new();
     if (&mut file).take(100).read_to_string(&mut text).is_err() {

@@ -73,7 +73,7 @@ pub fn replace(path: &Utf8Path, before: Option<&[u8]>, after: &[u8]) -> Result<(
     } else {
         files::create_directory(folder)?;
     }
-    let mut file = tempfile::Builder::new().prefix(".becket-").tempfile_in(folder).map_err(fail)?;
+    let mut file = files::temporary(folder).map_err(fail)?;
     let mode = fs::metadata(path).map_or(0o600, |data| data.permissions().mode() & 0o7777);
     file.write_all(after).map_err(fail)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(fail)?;
