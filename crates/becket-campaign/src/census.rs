@@ -27,6 +27,10 @@ impl Seen {
         Some(Self { pid, parent: fields.next()?.parse().ok()?, is_zombie })
     }
 
+    pub(crate) fn is_child_of(&self, parent: Pid) -> bool {
+        self.parent == parent.as_raw_nonzero().get()
+    }
+
     /// Its command line, for a person who looks into a fault.
     pub(crate) fn words(&self) -> String {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid.as_raw_nonzero())).unwrap_or_default();
@@ -135,7 +139,8 @@ impl Holdings {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             line.trim().trim_end_matches(" kB").parse().ok()
         };
-        let count = |folder: &str| fs::read_dir(format!("/proc/{number}/{folder}")).map_or(0, |dir| dir.count());
+        let count =
+            |folder: &str| fs::read_dir(format!("/proc/{number}/{folder}")).map_or(0, |dir| dir.count());
         Self {
             descriptors: count("fd") as u64,
             threads: count("task") as u64,

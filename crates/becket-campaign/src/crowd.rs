@@ -38,7 +38,8 @@ pub(crate) fn run(events: u32, sessions: u32, seed: u64) -> Result<Figures, Erro
     let mut alone = Vec::new();
     for number in 0..ALONE {
         let event = Event::of(events + number, "alone", Way::Allowed);
-        let ran = Process::start(&mut event.command(&stage), event.envelope(&stage).as_bytes())?.finish(LONGEST)?;
+        let ran =
+            Process::start(&mut event.command(&stage), event.envelope(&stage).as_bytes())?.finish(LONGEST)?;
         alone.push(ran.took.as_secs_f64() * 1e3);
     }
     let mut crowd = Vec::new();
@@ -81,8 +82,7 @@ pub(crate) fn run(events: u32, sessions: u32, seed: u64) -> Result<Figures, Erro
     figures.tell("events", events);
     figures.tell("sessions", sessions);
     figures.tell("all had answered after, ms", format!("{:.0}", took.as_secs_f64() * 1e3));
-    let mut times: Vec<f64> =
-        ends.iter().map(|end| end.duration_since(start).as_secs_f64() * 1e3).collect();
+    let mut times: Vec<f64> = ends.iter().map(|end| end.duration_since(start).as_secs_f64() * 1e3).collect();
     figures.tell("one event among all, ms (median / p99 / longest)", spread(&mut times));
     figures.tell("one event alone, ms (median / p99 / longest)", spread(&mut alone));
     Ok(figures)

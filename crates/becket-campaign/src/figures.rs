@@ -74,7 +74,8 @@ impl Figures {
 
     /// So many more of something of which nothing is asked.
     pub(crate) fn add(&mut self, name: &str, more: u64) {
-        let now = self.list.iter().find(|figure| figure.name == name).and_then(|figure| figure.value.as_u64());
+        let now =
+            self.list.iter().find(|figure| figure.name == name).and_then(|figure| figure.value.as_u64());
         match self.list.iter_mut().find(|figure| figure.name == name) {
             Some(figure) => figure.value = (now.unwrap_or(0) + more).into(),
             None => self.tell(name, more),

@@ -88,7 +88,9 @@ fn run(arguments: Arguments) -> Result<bool, Error> {
     let seed = arguments.seed.unwrap_or_else(|| fastrand::u64(..1 << 32));
     let campaigns = match arguments.campaign {
         // Before anything else: a keeper forks nothing of its own, and has one thread.
-        Campaign::Keeper => return Err(becket_exec::keeper_main().err().map_or("no keeper".into(), Into::into)),
+        Campaign::Keeper => {
+            return Err(becket_exec::keeper_main().err().map_or("no keeper".into(), Into::into));
+        }
         Campaign::Agent(options) => return agent::run(&options, seed).map(|()| true),
         Campaign::All => vec![
             Campaign::Kills { count: 10_000 },

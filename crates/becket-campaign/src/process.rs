@@ -54,11 +54,11 @@ impl Process {
         let mut child = command.spawn()?;
         let fd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let mut pipe = child.stdin.take();
-        match pipe.as_mut().map_or(Ok(()), |pipe| pipe.write_all(stdin)) {
-            // It has ended without reading.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
-            _ => Ok((Self { child, fd, out, err, start }, pipe)),
-        }
+        let written = pipe.as_mut().map_or(Ok(()), |pipe| pipe.write_all(stdin));
+        // It may have ended without reading.
+        written
+            .or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
+        Ok((Self { child, fd, out, err, start }, pipe))
     }
 
     pub(crate) fn pid(&self) -> Pid {

@@ -69,7 +69,9 @@ impl Stage {
 
     /// A hook of albedo's that denies what has this word in it, and names the event, `event-N`, in all that it says.
     pub(crate) fn guard(event: &str, word: &str) -> String {
-        let context = format!(r#"{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":"event-%s"}}}}"#);
+        let context = format!(
+            r#"{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":"event-%s"}}}}"#
+        );
         format!(
             "text=$(cat); n=${{text##*event-}}; n=${{n%%[!0-9]*}}; \
              case $text in *{word}*) echo \"no event-$n\" >&2; exit 2;; esac; printf '{context}' \"$n\""

@@ -59,11 +59,6 @@ impl Ledger {
         }
     }
 
-    /// Whether a source was declined last.
-    pub fn declines(&self, dialect: Name, path: &str) -> bool {
-        self.entry(dialect, path).is_some_and(|entry| entry.answer == Answer::Decline)
-    }
-
     /// Notes whether the dialect's store has yet to follow the last answer about a source.
     pub fn note_unfinished(&mut self, dialect: Name, path: &str, unfinished: bool) {
         if let Some(entry) = self.entries.get_mut(&key(dialect, path)) {

@@ -140,7 +140,7 @@ impl Engine {
         check(&source, answer, shown)?;
         let dialect = self.dialect(&source)?;
         let mut ledger = home.ledger()?;
-        let was_declined = ledger.declines(source.dialect, &source.path);
+        let was_declined = matches!(source.standing, Standing::Declined | Standing::DeclinedChanged);
         let hash = source.hash.clone().unwrap_or_default();
         if answer == Answer::Approve {
             home.keep_content(&source.content)?;
@@ -167,7 +167,7 @@ impl Engine {
                 ledger.note_unfinished(source.dialect, &source.path, false);
                 home.write_ledger(&ledger)?;
             }
-            // As long as the ledger holds the decline, that stands, unless the store holds a newer approval.
+            // As long as the ledger holds a decline that stands, it does, unless the store holds a newer approval.
             Answer::Approve | Answer::Forget if was_declined => {
                 store.write(change)?;
                 home.write_ledger(&ledger)?;

@@ -141,10 +141,9 @@ fn sweep(folder: &Utf8Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let is_one = name
-            .to_str()
-            .and_then(|name| name.strip_prefix(TEMPORARY))
-            .is_some_and(|rest| rest.len() == RANDOM && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        let is_one = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)).is_some_and(|rest| {
+            rest.len() == RANDOM && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
         if is_one {
             drop(remove_abandoned(&entry.path()));
         }

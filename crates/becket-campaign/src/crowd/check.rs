@@ -108,7 +108,8 @@ pub(super) fn sessions(
     for (session, wanted) in &sessions {
         let key = becket::core::hash::of(format!("session {session}").as_bytes());
         let text = fs::read_to_string(stage.state().join(format!("sessions/{key}.jsonl")))?;
-        let whole = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["fact"] != Value::Null);
+        let whole =
+            |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["fact"] != Value::Null);
         let torn = text.lines().filter(|line| !whole(line)).count() + usize::from(!text.ends_with('\n'));
         for _ in 0..torn {
             figures.count(LINES, || format!("{session}: {text}"));
@@ -119,7 +120,10 @@ pub(super) fn sessions(
             wanted.prompts.abs_diff(facts.prompts),
             wanted.blocked.iter().filter(|call| !facts.blocked.contains(*call)).count() as u64,
             wanted.denied_stops.abs_diff(continued) as u64,
-            u64::from(facts.workspace.as_deref() != Some(&stage.project()) && wanted.prompts + wanted.stops as u64 > 0),
+            u64::from(
+                facts.workspace.as_deref() != Some(&stage.project())
+                    && wanted.prompts + wanted.stops as u64 > 0,
+            ),
             newer as u64,
         ];
         for _ in 0..lost.iter().sum() {
@@ -153,7 +157,8 @@ pub(super) fn journal(
     // The decision of each event in each session, as it was told and as it was written down.
     let mut written: BTreeMap<String, u64> = BTreeMap::new();
     for fired in journal.fired.iter().filter(|fired| fired["session"] != "alone") {
-        let key = format!("{} {} {}", fired["session"], fired["outcome"]["event"], fired["outcome"]["decision"]);
+        let key =
+            format!("{} {} {}", fired["session"], fired["outcome"]["event"], fired["outcome"]["decision"]);
         *written.entry(key).or_default() += 1;
     }
     figures.tell("records of events in the journal", written.values().sum::<u64>());

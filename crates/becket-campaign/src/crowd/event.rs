@@ -33,12 +33,11 @@ impl Way {
         match (session % 2, place % 5) {
             (0, 0..=2) => Self::Stop,
             (0, 3) => Self::Denied(word),
-            (0, _) => Self::Allowed,
             (_, 0) => Self::Prompt,
             (_, 1) => Self::Edit,
-            (_, 2) if place % 2 == 0 => Self::Denied(word),
+            (_, 2) if place.is_multiple_of(2) => Self::Denied(word),
             (_, 2) => Self::DeniedInCodex(word),
-            (_, 3) => Self::Allowed,
+            (0, _) | (_, 3) => Self::Allowed,
             _ => Self::AllowedInCodex,
         }
     }
@@ -86,7 +85,16 @@ impl Event {
         let event = self.way.event();
         let home = stage.home();
         stage.becket(&[
-            "hook", "codex", "--home", home.as_str(), "--deadline", "120", "--event", event, "--set", &profile,
+            "hook",
+            "codex",
+            "--home",
+            home.as_str(),
+            "--deadline",
+            "120",
+            "--event",
+            event,
+            "--set",
+            &profile,
         ])
     }
 

@@ -136,7 +136,9 @@ pub(super) fn list(campaign: &mut Campaign, deed: &Deed, taken: Option<bool>) ->
     let listed = list["sources"].as_array();
     let has_problems = list["problems"] != campaign.scene.problems;
     let (Some(listed), Some(0), false) = (listed, ran.code, has_problems) else {
-        campaign.figures.count(UNREADABLE, || format!("round {round}: after {deed:?}: {} {}", list["problems"], ran.words()));
+        campaign.figures.count(UNREADABLE, || {
+            format!("round {round}: after {deed:?}: {} {}", list["problems"], ran.words())
+        });
         return Ok(());
     };
     let is_trusted = is_project_trusted(campaign)?;
@@ -148,14 +150,18 @@ pub(super) fn list(campaign: &mut Campaign, deed: &Deed, taken: Option<bool>) ->
     };
     if is_trusted != wanted {
         let name = if is_trusted { GIVEN } else { LOST_APPROVALS };
-        campaign.figures.count(name, || format!("round {round}: of the project, after {deed:?} (taken: {taken:?})"));
+        campaign
+            .figures
+            .count(name, || format!("round {round}: of the project, after {deed:?} (taken: {taken:?})"));
     }
     campaign.scene.is_project_trusted = is_trusted;
     for at in 0..campaign.scene.sources.len() {
         let source = &campaign.scene.sources[at];
         let found = listed.iter().find(|listed| listed["path"] == source.path.as_str());
         let Some(now) = found.and_then(|found| Standing::of(found["standing"].as_str()?)) else {
-            campaign.figures.count(UNREADABLE, || format!("round {round}: {source:?} after {deed:?}: {found:?}"));
+            campaign
+                .figures
+                .count(UNREADABLE, || format!("round {round}: {source:?} after {deed:?}: {found:?}"));
             continue;
         };
         // What is enabled in a project that is not trusted is listed as not trusted: it keeps its standing unseen.
@@ -169,7 +175,12 @@ pub(super) fn list(campaign: &mut Campaign, deed: &Deed, taken: Option<bool>) ->
             What::Answer(_, answer) if is_answered => Standing::from(*answer),
             _ => before,
         };
-        let words = || format!("round {round}: {} is {now:?} after {deed:?} (taken: {taken:?}), was {before:?}", source.name);
+        let words = || {
+            format!(
+                "round {round}: {} is {now:?} after {deed:?} (taken: {taken:?}), was {before:?}",
+                source.name
+            )
+        };
         let is_right = match taken {
             Some(true) => now == shown(after),
             Some(false) => now == shown(before),
@@ -185,9 +196,14 @@ pub(super) fn list(campaign: &mut Campaign, deed: &Deed, taken: Option<bool>) ->
             };
             campaign.figures.count(name, words);
         }
-        let stands = if is_right && now != after && now == shown(after) && !is_answered { after } else { now };
+        let stands =
+            if is_right && now != after && now == shown(after) && !is_answered { after } else { now };
         if is_right && taken.is_none() && is_answered && before != after {
-            let name = if now == after { "answers under way that counted" } else { "answers under way that did not count" };
+            let name = if now == after {
+                "answers under way that counted"
+            } else {
+                "answers under way that did not count"
+            };
             campaign.figures.add(name, 1);
         }
         campaign.scene.sources[at].standing = stands;
@@ -216,7 +232,8 @@ pub(super) fn settings(campaign: &mut Campaign, deed: &Deed, taken: Option<bool>
             _ => settings.is_plugged,
         };
         let is_right = (is_plugged || content == settings.original)
-            && (is_plugged == wanted || is_changed && taken != Some(true) && is_plugged == settings.is_plugged);
+            && (is_plugged == wanted
+                || is_changed && taken != Some(true) && is_plugged == settings.is_plugged);
         let copy = fs::read(format!("{}.before-becket", settings.path)).ok();
         if !is_right || copy.is_some() && copy != settings.original {
             let text = content.as_deref().map(String::from_utf8_lossy);
@@ -280,7 +297,9 @@ pub(super) fn records(campaign: &mut Campaign) -> Result<(), Error> {
     for event in std::mem::take(&mut campaign.acknowledged.events) {
         match journal.count(event) {
             1 => campaign.figures.add("records found in the journal", 1),
-            count => campaign.figures.count(LOST_RECORDS, || format!("round {round}: {count} of event-{event}")),
+            count => {
+                campaign.figures.count(LOST_RECORDS, || format!("round {round}: {count} of event-{event}"));
+            }
         }
     }
     campaign.acknowledged.torn.extend(journal.torn);
@@ -292,16 +311,20 @@ pub(super) fn session(campaign: &mut Campaign, session: &str) -> Result<(), Erro
     let Some(remembered) = campaign.acknowledged.sessions.remove(session) else { return Ok(()) };
     let key = becket::core::hash::of(format!("session {session}").as_bytes());
     let path = campaign.scene.stage.state().join(format!("sessions/{key}.jsonl"));
-    let text = if path.exists() { String::from_utf8_lossy(&fs::read(&path)?).into_owned() } else { String::new() };
+    let text =
+        if path.exists() { String::from_utf8_lossy(&fs::read(&path)?).into_owned() } else { String::new() };
     let (facts, newer) = Facts::read(&text);
     let most = remembered.prompts + remembered.open_prompts;
     let lost = remembered.prompts.saturating_sub(facts.prompts) + facts.prompts.saturating_sub(most);
-    let lost_calls: Vec<&String> = remembered.blocked.iter().filter(|call| !facts.blocked.contains(*call)).collect();
+    let lost_calls: Vec<&String> =
+        remembered.blocked.iter().filter(|call| !facts.blocked.contains(*call)).collect();
     for _ in 0..lost + newer as u64 + lost_calls.len() as u64 {
         campaign.figures.count(LOST_FACTS, || {
             format!(
                 "{session}: {} to {most} prompts, {} remembered; {} calls lost",
-                remembered.prompts, facts.prompts, lost_calls.len()
+                remembered.prompts,
+                facts.prompts,
+                lost_calls.len()
             )
         });
     }

@@ -149,7 +149,16 @@ impl Deed {
                 let profile = format!("SHADOWCODE_PROFILE={}/profile", stage.root());
                 let event = self.event();
                 let hook = [
-                    "hook", "codex", "--home", home.as_str(), "--deadline", "25", "--event", event, "--set", &profile,
+                    "hook",
+                    "codex",
+                    "--home",
+                    home.as_str(),
+                    "--deadline",
+                    "25",
+                    "--event",
+                    event,
+                    "--set",
+                    &profile,
                 ];
                 let arguments: &[&str] = if fire.as_codex { &hook } else { &["fire"] };
                 Process::start(&mut stage.becket(arguments), envelope.as_bytes())

@@ -196,10 +196,7 @@ impl Campaign {
         check::records(self)?;
         for number in 0..SESSIONS / 3 {
             let at = self.rng.usize(..SESSIONS);
-            let old = std::mem::replace(
-                &mut self.sessions[at],
-                format!("session-{}-{number}", self.round),
-            );
+            let old = std::mem::replace(&mut self.sessions[at], format!("session-{}-{number}", self.round));
             check::session(self, &old)?;
         }
         Ok(())

@@ -112,14 +112,7 @@ impl Scene {
         }
         let settings = settings(&stage)?;
         let problems = stage.must(&["list", "--json"])?.json()["problems"].clone();
-        Ok(Self {
-            stage,
-            sources,
-            is_project_trusted: false,
-            settings,
-            problems,
-            sessions: BTreeMap::new(),
-        })
+        Ok(Self { stage, sources, is_project_trusted: false, settings, problems, sessions: BTreeMap::new() })
     }
 
     /// Whether a source's hook runs in an event of no session.
@@ -163,7 +156,8 @@ fn script(stage: &Stage, name: &str, reads: &str) -> String {
 
 /// One's own guard in `~/.albedo/hooks.json`, and a workspace's hooks that need an approval.
 fn albedo(stage: &Stage) -> Result<Utf8PathBuf, Error> {
-    let command = |command: String| json!([{"hooks": [{"type": "command", "command": command, "timeout": 20}]}]);
+    let command =
+        |command: String| json!([{"hooks": [{"type": "command", "command": command, "timeout": 20}]}]);
     let own = json!({"hooks": {
         "PreToolUse": command(Stage::guard("PreToolUse", FORBIDDEN)),
         "UserPromptSubmit": command(Stage::guard("UserPromptSubmit", FORBIDDEN)),
@@ -178,9 +172,7 @@ fn albedo(stage: &Stage) -> Result<Utf8PathBuf, Error> {
 }
 
 fn celeste(stage: &Stage) -> Result<Utf8PathBuf, Error> {
-    let hook = |event: &str| {
-        json!({"event": event, "command": script(stage, "celeste", "cat >/dev/null;"), "timeout": 20})
-    };
+    let hook = |event: &str| json!({"event": event, "command": script(stage, "celeste", "cat >/dev/null;"), "timeout": 20});
     let hooks = json!({"hooks": [hook("PreToolUse"), hook("PostToolUse"), hook("UserPromptSubmit")]});
     stage.write("project/.celeste/hooks.json", &hooks.to_string())
 }
@@ -194,14 +186,20 @@ fn shadowcode(stage: &Stage, name: &str) -> Result<Utf8PathBuf, Error> {
     let hook = json!({
         "name": name, "events": ["before_command", "after_edit"], "command": script(stage, name, ""), "timeout_sec": 20,
     });
-    stage.write("profile/config/config.yaml", "# A person's own settings.\nagent:\n  tool_timeout_sec: 60\n")?;
+    stage.write(
+        "profile/config/config.yaml",
+        "# A person's own settings.\nagent:\n  tool_timeout_sec: 60\n",
+    )?;
     stage.write(format!("project/.shadowcode/hooks/{name}.json"), &hook.to_string())
 }
 
 /// The files of four agents, two of them a person's own already, as they are without Becket and with it.
 fn settings(stage: &Stage) -> Result<Vec<Settings>, Error> {
     stage.write("home/.claude/settings.json", "{\n  \"model\": \"opus\",\n  \"hooks\": {}\n}\n")?;
-    stage.write("home/.gemini/settings.json", "// Mine.\n{\n  \"ui\": { \"theme\": \"dark\" } // at night\n}\n")?;
+    stage.write(
+        "home/.gemini/settings.json",
+        "// Mine.\n{\n  \"ui\": { \"theme\": \"dark\" } // at night\n}\n",
+    )?;
     let files = [
         ("claude", "home/.claude/settings.json"),
         ("codex", "home/.codex/hooks.json"),
