@@ -10,7 +10,7 @@ use becket_e2e::Error;
 use serde_json::json;
 
 use super::deed::{Deed, Kind, What};
-use super::scene::{FORBIDDEN, Standing};
+use super::scene::{FORBIDDEN, Source, Standing};
 use super::{Campaign, Victim};
 use crate::journal::{Journal, names};
 use crate::process::Ran;
@@ -275,6 +275,32 @@ pub(super) fn next_event(campaign: &mut Campaign) -> Result<(), Error> {
         campaign.figures.count(WRONG, || format!("round {round}: must be denied: {}", ran.words()));
     }
     Ok(())
+}
+
+/// Other bytes than those that were approved do not run; once the old ones are back, they do: `list` sees that next time.
+pub(super) fn changed_bytes(campaign: &mut Campaign) -> Result<(), Error> {
+    let sources = &campaign.scene.sources;
+    let is_asked = |source: &&Source| source.standing == Standing::Trusted && !source.asks_for_project;
+    let trusted: Vec<&Source> = sources.iter().filter(is_asked).collect();
+    if trusted.is_empty() {
+        return Ok(());
+    }
+    let source = trusted[campaign.rng.usize(..trusted.len())];
+    let (name, path) = (source.name, source.path.clone());
+    let content = fs::read_to_string(&path)?;
+    fs::write(&path, content.replace("exit 0", "exit 00"))?;
+    campaign.scene.stage.wipe_marks();
+    let (ran, _) = fire(campaign, "fine")?;
+    let round = campaign.round;
+    let words = || format!("round {round}: {name}, changed: {}", ran.words());
+    if campaign.scene.stage.marked().iter().any(|marked| marked == name) {
+        campaign.figures.count(UNAPPROVED, words);
+    }
+    if ran.code != Some(0) {
+        campaign.figures.count(WRONG, words);
+    }
+    campaign.figures.add("approved sources that were changed and put back", 1);
+    Ok(fs::write(&path, content)?)
 }
 
 /// Fires a call of no session with this word in it, and remembers that it was told what comes of it.

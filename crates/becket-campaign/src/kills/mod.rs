@@ -28,6 +28,8 @@ const GONE: Duration = Duration::from_secs(3);
 const SESSIONS: usize = 24;
 /// After so many rounds a session is given up for a new one, and the journal is read.
 const REVIEW: u32 = 250;
+/// One in so many times an approved file is changed.
+const CHANGE: u32 = 8;
 /// At a temporary file for each folder that is written to nothing has piled up.
 const MOST_TEMPORARY: u64 = 16;
 
@@ -149,6 +151,9 @@ impl Campaign {
         check::list(self, &deed, taken)?;
         check::settings(self, &deed, taken);
         check::next_event(self)?;
+        if self.rng.u32(..CHANGE) == 0 {
+            check::changed_bytes(self)?;
+        }
         self.temporary = self.temporary.max(self.scene.stage.files_named(".becket-").len() as u64);
         let marks = self.scene.stage.state().join("runs").read_dir_utf8().map_or(0, Iterator::count);
         self.marks = self.marks.max(marks as u64);
