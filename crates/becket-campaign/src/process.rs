@@ -11,6 +11,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 
+/// The words with which Becket says that it could not do something: read, remember, record.
+const COMPLAINS: [&str; 4] = ["could not be", "cannot be used", "nothing is remembered", "has held its lock"];
+
 /// What fits into a pipe that nobody reads yet.
 const PIPE: usize = 60_000;
 
@@ -117,6 +120,11 @@ impl Ran {
     /// Standard output as JSON; null where it is none.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_default()
+    }
+
+    /// Whether it says that it could not do something.
+    pub(crate) fn complains(&self) -> bool {
+        COMPLAINS.iter().any(|words| self.stdout.contains(words) || self.stderr.contains(words))
     }
 
     /// For a person who looks into a fault.

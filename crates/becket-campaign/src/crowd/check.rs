@@ -29,9 +29,6 @@ pub(super) const FAULTS: &[&str] = &[NONE, WRONG, STOPS, FACTS, NOTICES, RECORDS
 /// How often a turn is continued at its end.
 const CONTINUATIONS: usize = 8;
 
-/// The words with which Becket says what it could not do.
-const COMPLAINS: [&str; 4] = ["could not be", "cannot be used", "nothing is remembered", "has held its lock"];
-
 /// How a notice of a source ends that nobody has approved. Each session has calls that meet both.
 const SKIPPED: [&str; 2] = [".grimoire was skipped", "/hooks.json were skipped"];
 
@@ -64,8 +61,7 @@ pub(super) fn verdicts(figures: &mut Figures, crowd: &[Event], ran: &[Ran]) {
             Some(_) if !names(&ran.stdout).contains(&event.number.into()) => figures.count(WRONG, words),
             Some(_) => {}
         }
-        let text = format!("{} {}", ran.stdout, ran.stderr);
-        if COMPLAINS.iter().any(|words| text.contains(words)) {
+        if ran.complains() {
             figures.count(COMPLAINTS, words);
         }
     }

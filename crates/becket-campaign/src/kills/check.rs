@@ -89,6 +89,10 @@ pub(super) fn answer(campaign: &mut Campaign, deed: &Deed, victim: Victim, ran: 
     let remembered = campaign.acknowledged.sessions.entry(fire.session.clone()).or_default();
     remembered.open_prompts += u64::from(deed.kind == Kind::FirePrompt && ran.code.is_none());
     let code = ran.code?;
+    // Without its keeper it may say that of a hook's end.
+    if victim == Victim::Program && ran.complains() {
+        campaign.figures.count(UNREADABLE, words);
+    }
     let said = ran.json();
     let is_denied = if fire.as_codex {
         code == 2 || said["hookSpecificOutput"]["permissionDecision"] == "deny"
@@ -269,6 +273,9 @@ pub(super) fn next_event(campaign: &mut Campaign) -> Result<(), Error> {
     }
     if !is_right {
         campaign.figures.count(WRONG, || format!("round {round}: {}", ran.words()));
+    }
+    if ran.complains() {
+        campaign.figures.count(UNREADABLE, || format!("round {round}: {}", ran.words()));
     }
     let (ran, number) = fire(campaign, FORBIDDEN)?;
     if ran.code != Some(2) || !names(&ran.stdout).contains(&number) {

@@ -31,8 +31,10 @@ use scene::{MODES, Mode};
 const THREADS: u32 = 6;
 /// Events between two looks.
 const BATCH: u32 = 40;
-/// Batches before what the agent holds is what it should always hold.
+/// Batches before what the agent holds is what it should always hold; in a short run one must do.
 const WARM_UP: u32 = 2;
+/// With so many hooks of a mode a run is no longer short.
+const SHORT: u64 = 200;
 /// What was ended is gone within this time.
 const GONE: Duration = Duration::from_secs(4);
 /// A batch may not take longer.
@@ -113,7 +115,8 @@ impl<'a> Look<'a> {
         let mut most = Holdings::default();
         let (mut first_keeper, mut keeper) = (Holdings::default(), Holdings::default());
         let mut batches = 0;
-        while self.hooks < count || batches <= WARM_UP {
+        let warm_up = if count < SHORT { 1 } else { WARM_UP };
+        while self.hooks < count || batches <= warm_up {
             // Six or seven hooks an event.
             let wanted = u32::try_from(count.saturating_sub(self.hooks) / 6 + 1).unwrap_or(BATCH);
             let answer = agent.fire(wanted.min(BATCH))?;
@@ -126,14 +129,14 @@ impl<'a> Look<'a> {
             let descriptors = keepers.iter().map(|keeper| keeper.descriptors).max().unwrap_or(0);
             let kib = keepers.iter().map(|keeper| keeper.kib).max().unwrap_or(0);
             keeper = Holdings { descriptors, kib, ..keeper };
-            if batches == WARM_UP {
+            if batches == warm_up {
                 first_keeper = keeper;
             }
-            if batches == WARM_UP {
+            if batches == warm_up {
                 first = now;
             }
-            most.descriptors = most.descriptors.max(if batches > WARM_UP { now.descriptors } else { 0 });
-            most.threads = most.threads.max(if batches > WARM_UP { now.threads } else { 0 });
+            most.descriptors = most.descriptors.max(if batches > warm_up { now.descriptors } else { 0 });
+            most.threads = most.threads.max(if batches > warm_up { now.threads } else { 0 });
             most.kib = now.kib;
             say(&format!("{}: {} of {count} hooks, {now:?}", self.prefix, self.hooks));
         }
