@@ -33,6 +33,10 @@ pub struct Entry {
     pub content: Option<String>,
     /// When.
     pub at: Timestamp,
+    /// The dialect's store may still hold the approval that this decline takes back, for whoever declined was killed in
+    /// between. Until the next answer that approval does not count, however new the store is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
 }
 
 impl Ledger {
@@ -49,9 +53,16 @@ impl Ledger {
                 self.entries.remove(&key(dialect, path));
             }
             Answer::Approve | Answer::Decline => {
-                self.entries
-                    .insert(key(dialect, path), Entry { answer, hash: hash.to_owned(), content: None, at });
+                let entry = Entry { answer, hash: hash.to_owned(), content: None, at, unfinished: false };
+                self.entries.insert(key(dialect, path), entry);
             }
+        }
+    }
+
+    /// Notes whether the dialect's store has yet to follow the last answer about a source.
+    pub fn note_unfinished(&mut self, dialect: Name, path: &str, unfinished: bool) {
+        if let Some(entry) = self.entries.get_mut(&key(dialect, path)) {
+            entry.unfinished = unfinished;
         }
     }
 

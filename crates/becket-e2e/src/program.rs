@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::Error;
 use crate::agents::workspace_directory;
 
-/// The program: `$BECKET` if it is set, else what cargo builds of this project, once.
+/// The program: `$BECKET` if it is set, else what cargo builds of this project, once, in the profile of whoever asks.
 ///
 /// # Errors
 /// It cannot be built.
@@ -25,6 +25,7 @@ pub fn becket() -> Result<&'static Path, Error> {
 
 fn build() -> Result<PathBuf, Error> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let built = Command::new(cargo)
         .args([
             "build",
@@ -34,6 +35,8 @@ fn build() -> Result<PathBuf, Error> {
             "--bin",
             "becket",
             "--message-format=json-render-diagnostics",
+            "--profile",
+            profile,
         ])
         .current_dir(workspace_directory())
         .stdin(Stdio::null())

@@ -148,9 +148,10 @@ impl Custody {
         for node in leader.found.drain(..) {
             kill_below(&node);
         }
-        // A keeper's sweep finds these, and more, without looking at every process there is.
-        if matches!(self, Self::Group) {
-            tree::marked(&leader.mark).iter().for_each(kill_below);
+        match self {
+            Self::Group => tree::marked(&leader.mark).iter().for_each(kill_below),
+            // Its sweep finds these, and more, without looking at every process there is.
+            Self::Keeper(keeper) => keeper.will_sweep(leader.mark),
         }
     }
 
@@ -200,7 +201,9 @@ impl Custody {
     pub(crate) fn end(&mut self, sweep: bool) {
         if let Self::Keeper(keeper) = self {
             if sweep {
-                keeper.sweep();
+                for mark in keeper.sweep() {
+                    tree::marked(&mark).iter().for_each(kill_below);
+                }
             }
             keeper.set_busy(false);
         }

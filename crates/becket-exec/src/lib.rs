@@ -72,7 +72,9 @@
 //! up after two seconds. What a finished job of the same custody left running is told by its mark and
 //! spared, with everything below it; a server that *cleaned* its environment is not known as such, and
 //! goes when a sibling is cut short. When the embedding program dies, by `KILL` too, the keeper ends
-//! everything below it, finished jobs' servers included, since that is an event cut short.
+//! everything below it, finished jobs' servers included, since that is an event cut short. A keeper that
+//! a job has stopped goes on: whoever asks it something tells it to, again and again, and the kernel does
+//! when the embedding program dies.
 //!
 //! No number is ever signalled that may have become somebody else's. The one exception is a system
 //! before Linux 6.9 whose keeper dies at the very moment it is asked to signal a group; there the leader

@@ -13,7 +13,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::engine::{Engine, Loaded};
 use crate::files::{self, FileError};
 use crate::home;
-use crate::others;
 use crate::read::{self, Reader};
 
 /// Why an answer was not taken. Nothing was changed.
@@ -122,7 +121,8 @@ impl Engine {
 
     /// Records a person's answer about the source at `path`, if its content still has the hash that was shown.
     ///
-    /// The content goes into Becket's ledger first, then the answer into the dialect's store: that is the commit.
+    /// The ledger and the dialect's store are two files, and a kill may come between them: whichever is written first, the
+    /// source stands as before or as answered until the other is. The content is kept before both.
     ///
     /// # Errors
     /// Nothing was changed, with the reason.
@@ -142,6 +142,7 @@ impl Engine {
         check(&source, answer, shown)?;
         let dialect = self.dialect(&source)?;
         let mut ledger = home.ledger()?;
+        let was_declined = matches!(source.standing, Standing::Declined | Standing::DeclinedChanged);
         let hash = source.hash.clone().unwrap_or_default();
         if answer == Answer::Approve {
             home.keep_content(&source.content)?;
@@ -159,14 +160,25 @@ impl Engine {
             now: home::now(),
         };
         let change = dialect.decide(&question, store.before.as_deref()).map_err(AnswerError::Refused)?;
-        home.write_ledger(&ledger)?;
-        match change {
-            StoreChange::Keep => {}
-            StoreChange::Write(bytes) => {
-                files::replace(&store.path, &bytes)?;
-                others::sweep(&store.path);
+        match answer {
+            Answer::Decline if change != StoreChange::Keep => {
+                // The decline counts from here on, whatever becomes of the approval in the store.
+                ledger.note_unfinished(source.dialect, &source.path, true);
+                home.write_ledger(&ledger)?;
+                store.write(change)?;
+                ledger.note_unfinished(source.dialect, &source.path, false);
+                home.write_ledger(&ledger)?;
             }
-            StoreChange::Remove => files::remove(&store.path)?,
+            // As long as the ledger holds a decline that stands, it does, unless the store holds a newer approval.
+            Answer::Approve | Answer::Forget if was_declined => {
+                store.write(change)?;
+                home.write_ledger(&ledger)?;
+            }
+            // The ledger grants nothing: the store is what counts.
+            _ => {
+                home.write_ledger(&ledger)?;
+                store.write(change)?;
+            }
         }
         drop(store);
         let what = journal::What::Answered {
@@ -249,6 +261,14 @@ struct OpenStore {
 }
 
 impl OpenStore {
+    fn write(&self, change: StoreChange) -> Result<(), FileError> {
+        match change {
+            StoreChange::Keep => Ok(()),
+            StoreChange::Write(bytes) => files::replace(&self.path, &bytes),
+            StoreChange::Remove => files::remove(&self.path),
+        }
+    }
+
     fn open(dialect: &dyn Dialect, scope: &Scope, source: &Source) -> Result<Self, FileError> {
         let Store { path, lock, limit } = dialect.store(scope, source);
         if scope.is_planted(&path) {

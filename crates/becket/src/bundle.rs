@@ -18,7 +18,6 @@ use crate::answer::AnswerError;
 use crate::engine::Engine;
 use crate::files::{self, FileError};
 use crate::home::Home;
-use crate::others;
 use crate::read;
 
 /// The folders whose files count against the limit of a project.
@@ -137,7 +136,6 @@ impl RecordFile {
     }
 
     fn write(&self, installed: &Installed) -> Result<(), FileError> {
-        others::sweep(&self.path);
         files::replace(&self.path, &installed.to_bytes())
     }
 

@@ -4,15 +4,29 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
+use tempfile::NamedTempFile;
 
 /// How long a lock that somebody else holds is waited for.
 pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// How a file is named that will take another's place.
+const TEMPORARY: &str = ".becket-";
+
+/// So many letters follow that in its name.
+const RANDOM: usize = 6;
+
+/// One that is this old belongs to nobody, also where nothing can be locked.
+const TEMPORARY_AGE: Duration = Duration::from_secs(24 * 3600);
+
+/// Most tries to make one.
+const TRIES: usize = 100;
 
 /// Between two tries to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -151,6 +165,55 @@ pub(crate) fn open_appended(path: &Utf8Path) -> Result<File, FileError> {
     }
 }
 
+/// A file that will take the place of another in this folder. What programs left there that were killed is removed: a file
+/// is locked for as long as somebody writes it.
+pub(crate) fn temporary(folder: &Utf8Path) -> io::Result<NamedTempFile> {
+    sweep(folder);
+    for _ in 0..TRIES {
+        let file = tempfile::Builder::new().prefix(TEMPORARY).rand_bytes(RANDOM).tempfile_in(folder)?;
+        match file.as_file().try_lock() {
+            // Somebody who sweeps may have come before the lock.
+            Ok(()) if file.as_file().metadata()?.nlink() == 0 => {}
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) if is_lockless(&error) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::other("a new file is taken away again and again"))
+}
+
+/// Removes what killed programs left in a folder. What cannot be removed is left.
+pub(crate) fn sweep(folder: &Utf8Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_one = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)).is_some_and(|rest| {
+            rest.len() == RANDOM && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
+        if is_one {
+            drop(remove_abandoned(&entry.path()));
+        }
+    }
+}
+
+/// Removes a file of ours unless somebody writes it. The lock is held until it is gone, so that nobody begins meanwhile.
+fn remove_abandoned(path: &Path) -> io::Result<()> {
+    use rustix::fs::OFlags;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let data = file.metadata()?;
+    if !data.is_file() || data.uid() != rustix::process::geteuid().as_raw() || data.nlink() != 1 {
+        return Ok(());
+    }
+    let is_abandoned = match file.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(_)) => data.modified()?.elapsed().is_ok_and(|age| age > TEMPORARY_AGE),
+    };
+    if is_abandoned { fs::remove_file(path) } else { Ok(()) }
+}
+
 /// Replaces a file's content as one step: whoever reads it sees the old or the new. Links are followed, so that a
 /// linked file stays linked. The new file has mode 0600.
 pub(crate) fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<(), FileError> {
@@ -174,67 +237,50 @@ pub(crate) fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<(), FileError> {
     write().map_err(|error| FileError::new(path, error))
 }
 
-/// How the name of a temporary file begins; so many letters and digits follow.
-const TEMPORARY: (&str, usize) = (".becket-", 6);
-
-/// An unlocked temporary file that is this old was left behind by a kill: whoever writes one locks it at once.
-const LEFT_BEHIND: Duration = Duration::from_secs(60);
-
-/// The same where the file system has no locks, so that only the age tells.
-const LEFT_BEHIND_LOCKLESS: Duration = Duration::from_secs(24 * 3600);
-
-/// A temporary file beside the one that it will replace. It is locked while its writer lives.
-pub(crate) fn temporary(folder: &Utf8Path) -> io::Result<tempfile::NamedTempFile> {
-    let (prefix, letters) = TEMPORARY;
-    let file = tempfile::Builder::new().prefix(prefix).rand_bytes(letters).tempfile_in(folder)?;
-    // Without a lock it is told by its age alone.
-    drop(file.as_file().try_lock());
-    Ok(file)
-}
-
-/// Removes temporary files that a kill left in a folder, and says which. Only what is certainly such a file goes: a
-/// regular one of this user's, named so, that nobody writes any more.
-pub(crate) fn sweep(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
-    let Ok(entries) = folder.read_dir_utf8() else { return Vec::new() };
-    let left =
-        entries.flatten().filter(|entry| is_temporary(entry.file_name()) && is_left_behind(entry.path()));
-    left.filter(|entry| fs::remove_file(entry.path()).is_ok()).map(camino::Utf8DirEntry::into_path).collect()
-}
-
-fn is_temporary(name: &str) -> bool {
-    let (prefix, letters) = TEMPORARY;
-    name.strip_prefix(prefix)
-        .is_some_and(|rest| rest.len() == letters && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
-}
-
-fn is_left_behind(path: &Utf8Path) -> bool {
-    let Ok(data) = fs::symlink_metadata(path) else { return false };
-    if !data.is_file() || data.uid() != rustix::process::geteuid().as_raw() || data.nlink() != 1 {
-        return false;
-    }
-    // One from the future is as good as new.
-    let age = data.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
-    if age < LEFT_BEHIND {
-        return false;
-    }
-    let Ok(file) = OpenOptions::new().read(true).custom_flags(no_follow()).open(path) else { return false };
-    match file.try_lock() {
-        Ok(()) => true,
-        Err(TryLockError::WouldBlock) => false,
-        Err(TryLockError::Error(_)) => age > LEFT_BEHIND_LOCKLESS,
-    }
-}
-
-/// Neither a link that was put there meanwhile nor a FIFO is waited for.
-fn no_follow() -> i32 {
-    use rustix::fs::OFlags;
-    (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
-}
-
 /// Removes a file; one that is gone already is as good.
 pub(crate) fn remove(path: &Utf8Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FileError::new(path, error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_writer_left_goes_with_the_next_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = Utf8Path::from_path(directory.path()).unwrap();
+        let names = [".becket-aB3xYz", ".becket-mine", ".becket-aB3xYz2", "other"];
+        for name in names {
+            fs::write(folder.join(name), "torn").unwrap();
+        }
+        let written = temporary(folder).unwrap();
+        replace(&folder.join("store"), b"whole").unwrap();
+        let left = |name: &str| folder.join(name).exists();
+        assert_eq!(names.map(left), [false, true, true, true]);
+        assert!(written.path().exists(), "one that is being written stays");
+        assert_eq!(fs::read(folder.join("store")).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn writers_at_once_never_take_each_others_files_away() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = Utf8Path::from_path(directory.path()).unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                scope.spawn(move || {
+                    for round in 0..100 {
+                        let text = format!("{number} {round}");
+                        let path = folder.join(number.to_string());
+                        replace(&path, text.as_bytes()).unwrap();
+                        assert_eq!(fs::read_to_string(path).unwrap(), text);
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 4);
     }
 }

@@ -123,15 +123,12 @@ impl Home {
     }
 
     pub(crate) fn write_ledger(&self, ledger: &Ledger) -> Result<(), FileError> {
-        files::sweep(&self.path);
         files::replace(&self.path.join("ledger.json"), &ledger.to_bytes())
     }
 
     /// Keeps approved content under its hash, so that a later change can be shown as one.
     pub(crate) fn keep_content(&self, bytes: &[u8]) -> Result<(), FileError> {
-        let folder = self.folder("contents")?;
-        files::sweep(&folder);
-        let path = folder.join(hash::of(bytes));
+        let path = self.folder("contents")?.join(hash::of(bytes));
         if read::exists(&path) { Ok(()) } else { files::replace(&path, bytes) }
     }
 

@@ -10,7 +10,6 @@ use becket_core::place::{Found, Place};
 use crate::engine::Engine;
 use crate::files::{self, FileError};
 use crate::home::{self, Home};
-use crate::others;
 use crate::read;
 
 /// The record in `BECKET_HOME`.
@@ -85,10 +84,7 @@ impl Engine {
         record.version = VERSION;
         let mut bytes = serde_json::to_vec_pretty(&record).unwrap_or_default();
         bytes.push(b'\n');
-        let path = home.file(FILE);
-        files::replace(&path, &bytes)?;
-        others::sweep(&path);
-        Ok(())
+        files::replace(&home.file(FILE), &bytes)
     }
 }
 

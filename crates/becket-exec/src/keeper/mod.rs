@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -34,7 +34,8 @@ pub use serve::keeper_main;
 /// seconds, everything else far less.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long an answer may take before the keeper is told to go on, in case somebody stopped it.
+/// How long a keeper may be silent before it is told to go on, in case somebody stopped it; and again after that, for somebody
+/// may do so again.
 const WAKE: Duration = Duration::from_millis(250);
 
 /// A process that is the parent of one event's jobs, and reaps everything below itself.
@@ -51,8 +52,12 @@ pub struct Keeper {
     /// The keeper process itself; `None` once it has been reaped or is left to others.
     process: Option<OwnedFd>,
     spared: Vec<Mark>,
+    /// Of jobs that must leave nothing: what a sweep is for.
+    swept: Vec<Mark>,
     busy: bool,
     gone: bool,
+    /// It was told that all is done, and the socket is closed.
+    left: bool,
 }
 
 /// Why a keeper could not be had.
@@ -152,11 +157,12 @@ impl Keeper {
     /// Lets the keeper go without waiting for its end, as dropping it does. For a program that exits at
     /// once after this.
     pub fn leave(mut self) {
+        self.say_done();
         self.process = None;
     }
 
     fn new(socket: OwnedFd, process: Option<OwnedFd>) -> Self {
-        Self { socket, process, spared: Vec::new(), busy: false, gone: false }
+        Self { socket, process, spared: Vec::new(), swept: Vec::new(), busy: false, gone: false, left: false }
     }
 
     pub(crate) fn lifeline(&self) -> Option<BorrowedFd<'_>> {
@@ -179,10 +185,7 @@ impl Keeper {
     ) -> Result<(Pid, OwnedFd), Refused> {
         let counts = [image.args(), image.vars()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         let body: [&[u8]; 3] = [&counts[0].to_ne_bytes(), &counts[1].to_ne_bytes(), image.block()];
-        if self.gone
-            || wire::send(self.socket.as_fd(), wire::START, &body, &[dir, stdin, stdout, stderr]).is_err()
-        {
-            self.gone = true;
+        if self.request(wire::START, &body, &[dir, stdin, stdout, stderr]).is_err() {
             return Err(Refused::Gone);
         }
         match self.answer() {
@@ -215,11 +218,19 @@ impl Keeper {
         self.ask(wire::SIGNAL, &[&body[0], &body[1]], &[]).is_ok()
     }
 
+    /// Notes a job of which nothing may be left once the batch is over.
+    pub(crate) fn will_sweep(&mut self, mark: Mark) {
+        self.swept.push(mark);
+    }
+
     /// Ends everything below the keeper except what finished jobs left running. Waits at most two
-    /// seconds for that, usually about a millisecond.
-    pub(crate) fn sweep(&mut self) {
+    /// seconds for that, usually about a millisecond. If the keeper is gone it answers the marks of what it was to
+    /// end.
+    pub(crate) fn sweep(&mut self) -> Vec<Mark> {
         let marks: Vec<u8> = self.spared.iter().flat_map(|mark| *mark.as_bytes()).collect();
-        let _ = self.ask(wire::SWEEP, &[&marks], &[]);
+        let is_swept = self.ask(wire::SWEEP, &[&marks], &[]).is_ok();
+        let swept = std::mem::take(&mut self.swept);
+        if is_swept { Vec::new() } else { swept }
     }
 
     fn ask(
@@ -228,19 +239,21 @@ impl Keeper {
         body: &[&[u8]],
         fds: &[BorrowedFd<'_>],
     ) -> Result<(wire::Answer, Option<OwnedFd>), wire::Closed> {
-        if self.gone {
-            return Err(wire::Closed);
-        }
-        if wire::send(self.socket.as_fd(), kind, body, fds).is_err() {
-            self.gone = true;
-            return Err(wire::Closed);
-        }
+        self.request(kind, body, fds)?;
         self.answer()
     }
 
+    fn request(&mut self, kind: u32, body: &[&[u8]], fds: &[BorrowedFd<'_>]) -> Result<(), wire::Closed> {
+        if self.gone {
+            return Err(wire::Closed);
+        }
+        let sent = wire::send(self.socket.as_fd(), kind, body, fds, self.wakes());
+        self.gone |= sent.is_err();
+        sent
+    }
+
     fn answer(&mut self) -> Result<(wire::Answer, Option<OwnedFd>), wire::Closed> {
-        self.wake();
-        let answer = wire::receive_answer(self.socket.as_fd());
+        let answer = wire::receive_answer(self.socket.as_fd(), self.wakes());
         if answer.is_err() {
             self.gone = true;
             // It may be alive and silent: nobody would ever end it.
@@ -249,12 +262,12 @@ impl Keeper {
         answer
     }
 
-    /// Waits a moment for an answer; a keeper that gives none may have been stopped by a job, and goes on.
-    fn wake(&self) {
-        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-        let moment = Timespec { tv_sec: 0, tv_nsec: WAKE.subsec_nanos().into() };
-        if poll(&mut fds, Some(&moment)) == Ok(0) {
+    /// Asked each time the keeper has been silent for a moment: tells it to go on, and whether to have patience.
+    fn wakes(&self) -> impl FnMut() -> bool {
+        let until = Instant::now() + PATIENCE;
+        move || {
             self.send(Signal::CONT);
+            Instant::now() < until
         }
     }
 
@@ -267,7 +280,7 @@ impl Keeper {
     /// The event is over; the keeper looks whether it can serve another.
     fn rest(&mut self) {
         self.spared.clear();
-        self.gone |= wire::send(self.socket.as_fd(), wire::REST, &[], &[]).is_err();
+        let _ = self.request(wire::REST, &[], &[]);
     }
 
     /// The answer to `rest`: whether nothing is left below the keeper.
@@ -279,8 +292,13 @@ impl Keeper {
     }
 
     fn say_done(&mut self) {
+        if std::mem::replace(&mut self.left, true) {
+            return;
+        }
         if !self.gone && !self.busy {
-            let _ = wire::send(self.socket.as_fd(), wire::DONE, &[], &[]);
+            let _ = self.request(wire::DONE, &[], &[]);
+            // It may have been stopped, and would never hear of it.
+            self.send(Signal::CONT);
         }
         self.gone = true;
         // Without this a keeper that was not told `done` would live as long as `self`.
@@ -315,7 +333,7 @@ fn lifeline() -> Result<(OwnedFd, OwnedFd), KeeperError> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     let ours = above_stdio(ours)?;
     for direction in [Timeout::Recv, Timeout::Send] {
-        set_socket_timeout(&ours, direction, Some(PATIENCE))?;
+        set_socket_timeout(&ours, direction, Some(WAKE))?;
     }
     Ok((ours, above_stdio(theirs)?))
 }

@@ -10,7 +10,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper, setsid, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper,
+    set_parent_process_death_signal, setsid, waitid,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -92,6 +93,8 @@ fn settle(socket: &OwnedFd, caller: &OwnedFd) -> Result<(), Errno> {
     let socket = sys::move_to(&socket, 3)?;
     let caller = sys::move_to(&caller, 4)?;
     sys::become_keeper_process(5);
+    // A job may stop its keeper, and whoever would tell it to go on may be killed meanwhile: then it is told by that.
+    let _ = set_parent_process_death_signal(Some(Signal::CONT));
     serve(&socket, &caller);
     Ok(())
 }

@@ -59,11 +59,14 @@ impl From<Errno> for Closed {
     }
 }
 
+/// Sends a request. Where the socket has a time limit and the other end does not read within it, `goes_on` is asked whether to
+/// wait that long again.
 pub(super) fn send(
     socket: BorrowedFd<'_>,
     kind: u32,
     body: &[&[u8]],
     fds: &[BorrowedFd<'_>],
+    goes_on: impl FnMut() -> bool,
 ) -> Result<(), Closed> {
     let length = u32::try_from(body.iter().map(|part| part.len()).sum::<usize>()).map_err(|_| Closed)?;
     let mut message = Vec::with_capacity(8 + length as usize);
@@ -72,7 +75,7 @@ pub(super) fn send(
     for part in body {
         message.extend_from_slice(part);
     }
-    send_all(socket, &message, fds)
+    send_all(socket, &message, fds, goes_on)
 }
 
 pub(super) fn answer(
@@ -83,10 +86,15 @@ pub(super) fn answer(
     let mut message = [0; 8];
     message[..4].copy_from_slice(&answer.how.to_ne_bytes());
     message[4..].copy_from_slice(&answer.value.to_ne_bytes());
-    send_all(socket, &message, fd.as_slice())
+    send_all(socket, &message, fd.as_slice(), || false)
 }
 
-fn send_all(socket: BorrowedFd<'_>, mut message: &[u8], mut fds: &[BorrowedFd<'_>]) -> Result<(), Closed> {
+fn send_all(
+    socket: BorrowedFd<'_>,
+    mut message: &[u8],
+    mut fds: &[BorrowedFd<'_>],
+    mut goes_on: impl FnMut() -> bool,
+) -> Result<(), Closed> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     while !message.is_empty() {
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -99,6 +107,7 @@ fn send_all(socket: BorrowedFd<'_>, mut message: &[u8], mut fds: &[BorrowedFd<'_
                 fds = &[];
             }
             Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if goes_on() => {}
             Err(errno) => return Err(errno.into()),
         }
     }
@@ -106,7 +115,12 @@ fn send_all(socket: BorrowedFd<'_>, mut message: &[u8], mut fds: &[BorrowedFd<'_
 }
 
 /// Reads one piece, with the descriptors that came with it. Nothing to read is the end.
-fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], fds: &mut Vec<OwnedFd>) -> Result<usize, Closed> {
+fn receive(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    fds: &mut Vec<OwnedFd>,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<usize, Closed> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     loop {
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -120,16 +134,20 @@ fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], fds: &mut Vec<OwnedFd>) ->
                 return if received.bytes == 0 { Err(Closed) } else { Ok(received.bytes) };
             }
             Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if goes_on() => {}
             Err(errno) => return Err(errno.into()),
         }
     }
 }
 
-/// Waits for an answer, and the descriptor that may come with it.
-pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> Result<(Answer, Option<OwnedFd>), Closed> {
+/// Waits for an answer, and the descriptor that may come with it. `goes_on` as with [`send`].
+pub(super) fn receive_answer(
+    socket: BorrowedFd<'_>,
+    mut goes_on: impl FnMut() -> bool,
+) -> Result<(Answer, Option<OwnedFd>), Closed> {
     let (mut message, mut have, mut fds) = ([0; 8], 0, Vec::new());
     while have < message.len() {
-        have += receive(socket, &mut message[have..], &mut fds)?;
+        have += receive(socket, &mut message[have..], &mut fds, &mut goes_on)?;
     }
     let answer = Answer { how: word(&message, 0)?, value: word(&message, 4)?.cast_signed() };
     Ok((answer, fds.pop()))
@@ -148,7 +166,7 @@ pub(super) fn receive_request(socket: BorrowedFd<'_>) -> Result<Request, Closed>
     let mut buffer = [0; 2048];
     let (mut have, mut fds) = (0, Vec::new());
     while have < 8 {
-        have += receive(socket, &mut buffer[have..], &mut fds)?;
+        have += receive(socket, &mut buffer[have..], &mut fds, &mut || false)?;
     }
     let kind = word(&buffer, 0)?;
     let length = word(&buffer, 4)? as usize;
@@ -160,7 +178,7 @@ pub(super) fn receive_request(socket: BorrowedFd<'_>) -> Result<Request, Closed>
     let mut have = body.len();
     body.resize(length, 0);
     while have < length {
-        have += receive(socket, &mut body[have..], &mut fds)?;
+        have += receive(socket, &mut body[have..], &mut fds, &mut || false)?;
     }
     Ok(Request { kind, body, fds })
 }

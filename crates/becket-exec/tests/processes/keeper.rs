@@ -15,7 +15,10 @@ tests![
     a_program_not_started_as_one_is_told,
     a_forked_keeper_does_everything,
     a_killed_caller_leaves_nothing,
+    a_killed_caller_of_a_stopped_keeper_leaves_nothing,
     a_killed_keeper_means_lost,
+    what_a_killed_keeper_was_to_sweep_goes_all_the_same,
+    a_keeper_that_is_stopped_again_and_again_serves,
     a_keeper_holds_nothing_of_its_caller,
     a_stray_term_does_not_end_a_keeper,
     a_pool_gives_back_and_replaces,
@@ -66,6 +69,54 @@ fn a_killed_caller_leaves_nothing() {
         });
         kill_all(&token);
     }
+}
+
+fn a_killed_caller_of_a_stopped_keeper_leaves_nothing() {
+    for kind in ["fork", "spawn"] {
+        let token = token();
+        let (mut child, keeper) = host(kind, &token);
+        let stopped = Command::new("kill").args(["-STOP", &keeper.to_string()]).status();
+        assert!(stopped.unwrap().success());
+        until("the keeper stands still", || {
+            let stat = std::fs::read_to_string(format!("/proc/{keeper}/stat")).unwrap();
+            stat.rsplit_once(") ").unwrap().1.starts_with('T')
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        until("all its jobs are gone", || alive(&format!("sleep\0{token}")) == 0);
+        kill_all(&token);
+    }
+}
+
+fn what_a_killed_keeper_was_to_sweep_goes_all_the_same() {
+    let (mut custody, token) = (keeper(), token());
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pid").display().to_string();
+    let mut leaves = sh(&format!(
+        "setsid sh -c 'echo >{file}-left; exec sleep {token}' >/dev/null 2>&1 & \
+         until [ -s {file}-left ]; do sleep 0.01; done; echo $$ >{file}"
+    ));
+    leaves.limits.end_everything = true;
+    // The other job is told by its number: that is free once it was reaped.
+    let kills = sh(&format!(
+        "until [ -s {file} ]; do sleep 0.01; done; while kill -0 $(cat {file}) 2>/dev/null; do sleep 0.01; done; \
+         kill -KILL $PPID; sleep {token}"
+    ));
+    let ends = run_all(&mut custody, &[leaves, kills]);
+    assert!(matches!(ends[0].end, End::Exited(0)), "{ends:?}");
+    assert!(matches!(ends[1].end, End::Lost), "{ends:?}");
+    assert_gone(&token);
+}
+
+fn a_keeper_that_is_stopped_again_and_again_serves() {
+    let mut custody = keeper();
+    let stops = sh("i=0; while [ $i -lt 300000 ]; do kill -STOP $PPID; i=$((i + 1)); done; exit 3");
+    // A request that no socket takes at once: the keeper may be stopped while it is sent, too.
+    let mut large = sh("exit 3");
+    large.env.extend((0..8).map(|number| (format!("LARGE_{number}").into(), "x".repeat(100_000).into())));
+    let ends = run_all(&mut custody, &[stops, large.clone(), sh("exit 3"), large]);
+    assert!(ends.iter().all(|ended| matches!(ended.end, End::Exited(3))), "{ends:?}");
+    assert!(!keeper_pid(&mut custody).is_empty());
 }
 
 fn keeper_pid(custody: &mut becket_exec::Custody) -> String {

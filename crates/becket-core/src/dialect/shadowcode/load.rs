@@ -101,10 +101,12 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Loaded 
     let workspace = scope.real_workspace.to_string();
     let written_at = at(2).file().map_or(0, |file| file.modified_ms);
     // A decline that came after the profile was last written counts more than what stands there: it could not be
-    // carried out.
+    // carried out. One that is known not to have been does so whatever else was written into the profile since.
     let is_declined = |path: &str| {
         let entry = known.ledger.entry(Name::Shadowcode, scope.workspace.join(path).as_str());
-        entry.is_some_and(|entry| entry.answer == Answer::Decline && entry.at.0 > written_at)
+        entry.is_some_and(|entry| {
+            entry.answer == Answer::Decline && (entry.unfinished || entry.at.0 > written_at)
+        })
     };
     let registrations: BTreeMap<String, String> = profile
         .registrations
