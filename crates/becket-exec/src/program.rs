@@ -10,8 +10,9 @@ use crate::sys;
 
 /// Prepares a process that is all this program's own. Call it once, before anything is opened.
 ///
-/// - A standard descriptor that was closed is opened on `/dev/null`: else the first file that is opened would get its
-///   number, and what is printed would be written into that file.
+/// - A standard descriptor that was closed is opened, on `/dev/null`, or, for stdout, on `/dev/full`, so that what cannot be said
+///   is known not to have been: else the first file that is opened would get its number, and what is printed would be
+///   written into that file.
 /// - A write to a pipe that nobody reads any more is an error, and so is one beyond the limit on a file's size
 ///   (`ulimit -f`): a verdict must not be lost to a journal that cannot grow. What the program runs has the defaults
 ///   again.
@@ -27,14 +28,16 @@ fn open_standard_descriptors() {
     let mut standard =
         [&stdin, &stdout, &stderr].map(|descriptor| PollFd::new(descriptor, PollFlags::empty()));
     let polled = poll(&mut standard, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    let closed = standard.iter().filter(|fd| fd.revents().contains(PollFlags::NVAL)).count();
-    if polled.is_err() || closed == 0 {
+    if polled.is_err() {
         return;
     }
-    for _ in 0..closed {
+    let instead = ["/dev/null", "/dev/full", "/dev/null"];
+    let is_closed = |fd: &&PollFd<'_>| fd.revents().contains(PollFlags::NVAL);
+    for (_, instead) in standard.iter().zip(instead).filter(|(fd, _)| is_closed(fd)) {
         // The lowest number that is free is the one that is missing. It stays open.
-        match open("/dev/null", OFlags::RDWR, Mode::empty()) {
-            Ok(null) => drop(null.into_raw_fd()),
+        let open = |path: &str| open(path, OFlags::RDWR, Mode::empty());
+        match open(instead).or_else(|_| open("/dev/null")) {
+            Ok(opened) => drop(opened.into_raw_fd()),
             Err(_) => std::process::abort(),
         }
     }

@@ -49,6 +49,12 @@ pub enum AnswerError {
         "this is started from inside a hook, and hooks do not answer for people or change what guards them"
     )]
     InsideAHook,
+    /// It was asked from where hooks cannot be told from what is outside them.
+    #[error(
+        "hooks run just now in another process namespace, perhaps a container's, and whether this is inside one of them \
+         cannot be told; answer again when they have ended"
+    )]
+    HooksElsewhere,
     /// There is no content to approve.
     #[error("{path} has no content that could be approved")]
     Nothing {
@@ -224,9 +230,12 @@ impl Engine {
     /// Refuses whoever answers from inside a hook, or changes there what guards.
     ///
     /// # Errors
-    /// This process runs inside a hook.
+    /// This process runs inside a hook, or nobody can tell.
     pub fn check_person(&self) -> Result<(), AnswerError> {
-        if self.is_inside_a_hook() { Err(AnswerError::InsideAHook) } else { Ok(()) }
+        if self.is_inside_a_hook() {
+            return Err(AnswerError::InsideAHook);
+        }
+        if self.are_hooks_elsewhere() { Err(AnswerError::HooksElsewhere) } else { Ok(()) }
     }
 
     fn dialect(&self, source: &Source) -> Result<&'static dyn Dialect, AnswerError> {

@@ -147,6 +147,10 @@ impl Engine {
         nested::is_inside_a_hook(&self.environment, &self.settings.homes.becket)
     }
 
+    pub(crate) fn are_hooks_elsewhere(&self) -> bool {
+        nested::are_hooks_elsewhere(&self.settings.homes.becket)
+    }
+
     pub(crate) fn custodian(&self) -> &Custodian {
         &self.custodian
     }
@@ -296,7 +300,7 @@ impl Engine {
         let event = request.event;
         let rules: Vec<&dyn Rules> =
             loaded.rules.iter().map(AsRef::as_ref).filter(|rules| rules.listens(event)).collect();
-        let mut records = Vec::new();
+        let (mut records, mut unmarked) = (Vec::new(), None);
         let mut voices = if rules.is_empty() {
             Vec::new()
         } else {
@@ -304,11 +308,12 @@ impl Engine {
             let voices = merge::hear(event, &rules, &loaded.scope, &session.facts, &mut |rules, batch| {
                 runs.run(rules, batch)
             });
-            records = runs.finish();
+            (records, unmarked) = runs.finish();
             voices
         };
         self.add_own_voice(event, &mut voices, loaded);
         let mut messages = loaded.messages.clone();
+        messages.extend(unmarked);
         messages.extend(session.settle(event, &mut voices, loaded.scope.settings.stop_limit));
         let mut outcome = merge::outcome(event.name, voices);
         outcome.messages.extend(messages);

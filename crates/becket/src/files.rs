@@ -2,25 +2,21 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
-use nix::libc;
 use tempfile::NamedTempFile;
 
 /// How long a lock that somebody else holds is waited for.
 pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// How a file is named that will take another's place.
-const TEMPORARY: &str = ".becket-";
+const TEMPORARY: &str = ".becket-unfinished-";
 
-/// So many letters follow that in its name.
-const RANDOM: usize = 6;
+/// So many letters and digits follow that in its name.
+const RANDOM: usize = 8;
 
 /// One that is this old belongs to nobody, also where nothing can be locked.
 const TEMPORARY_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -100,49 +96,6 @@ pub(crate) fn locked(path: &Utf8Path) -> Result<Locked, FileError> {
     }
     lock(&file, path)?;
     Ok(Locked { _file: file })
-}
-
-/// A file of which only the locks count. `create`: where it is missing.
-///
-/// # Errors
-/// It cannot be opened, it is no regular file, or somebody else could lock it.
-pub(crate) fn open_marks(path: &Utf8Path, create: bool) -> Result<File, FileError> {
-    // Without NONBLOCK opening a FIFO would wait for a reader.
-    let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW).bits().cast_signed();
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(create).mode(0o600).custom_flags(flags);
-    let file = options.open(path).map_err(|error| FileError::new(path, error))?;
-    let data = file.metadata().map_err(|error| FileError::new(path, error))?;
-    let is_ours =
-        data.is_file() && data.uid() == rustix::process::geteuid().as_raw() && data.mode() & 0o022 == 0;
-    if is_ours { Ok(file) } else { Err(FileError::new(path, "it is not a file that only you can lock")) }
-}
-
-/// A lock on some bytes that lasts as long as the open file, whatever else this process opens and closes.
-fn range_lock(range: Range<u64>) -> libc::flock {
-    let offset = |at: u64| libc::off_t::try_from(at).unwrap_or(libc::off_t::MAX);
-    libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: offset(range.start),
-        l_len: offset(range.end - range.start),
-        l_pid: 0,
-    }
-}
-
-/// Locks one byte, which need not exist; `false` where it is locked already.
-pub(crate) fn lock_byte(file: &File, at: u64) -> io::Result<bool> {
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&range_lock(at..at + 1))) {
-        Ok(_) => Ok(true),
-        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-/// Whether somebody else holds a lock on any of these bytes.
-pub(crate) fn is_locked(file: &File, range: Range<u64>) -> bool {
-    let mut lock = range_lock(range);
-    fcntl(file, FcntlArg::F_OFD_GETLK(&mut lock)).is_ok() && lock.l_type != libc::F_UNLCK as libc::c_short
 }
 
 /// A file that is appended to under its own lock, and still stands under its name.
@@ -253,7 +206,8 @@ mod tests {
     fn what_a_killed_writer_left_goes_with_the_next_write() {
         let directory = tempfile::tempdir().unwrap();
         let folder = Utf8Path::from_path(directory.path()).unwrap();
-        let names = [".becket-aB3xYz", ".becket-mine", ".becket-aB3xYz2", "other"];
+        let names =
+            [".becket-unfinished-aB3xYz12", ".becket-backup", ".becket-unfinished-aB3xYz123", "other"];
         for name in names {
             fs::write(folder.join(name), "torn").unwrap();
         }

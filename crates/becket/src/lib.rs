@@ -12,6 +12,7 @@ mod engine;
 mod files;
 mod home;
 mod installs;
+mod marks;
 mod nested;
 pub mod others;
 mod read;

@@ -1,22 +1,22 @@
 //! Firing inside a hook: a hook that itself runs an agent's command fires nothing.
 //!
 //! One file in `BECKET_HOME` says who runs hooks: not by its content, it has none, but by which of its bytes are locked. A
-//! process locks a byte whose place names it for as long as hooks of its run, so that whatever ends it takes the mark
-//! back. Every run is told its own place in its environment. It is believed only if the file is ours, that byte locked,
-//! and the process it names an ancestor; an invented one changes nothing. A hook that cleans its environment is still
+//! process locks a byte whose place names it for as long as its hooks run, so that whatever ends it takes the mark back. Every
+//! run is told its own place in its environment. It is believed only if that byte is locked, and the process it names is an
+//! ancestor that holds the file open; an invented one changes nothing. A hook that cleans its environment is still
 //! found: the program does nothing beside running hooks, so whatever has a running one above it is inside a hook.
 //!
 //! (A file for each run, made and removed, took a tenth of the time that one hook takes.)
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
-use crate::files::{self, FileError};
+use crate::files::FileError;
 use crate::home::Home;
+use crate::marks::{self, Marks};
 
 /// The variable that holds a run's mark.
 pub(crate) const VARIABLE: &str = "BECKET_EVENT";
@@ -37,31 +37,29 @@ const TRIES: usize = 16;
 /// A living run's mark. Dropping it takes it back.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    path: Utf8PathBuf,
+    marks: Marks,
     at: u64,
-    _locked: File,
 }
 
 impl Mark {
-    /// `is_program`: this process does nothing beside firing events. `None` where it cannot be marked.
+    /// `is_program`: this process does nothing beside firing events.
     ///
     /// # Errors
-    /// The file cannot be had.
-    pub(crate) fn set(home: &Home, is_program: bool) -> Result<Option<Self>, FileError> {
-        let path = home.file(MARKS);
-        let file = files::open_marks(&path, true)?;
-        let Some(places) = places(std::process::id(), space(), is_program) else { return Ok(None) };
+    /// It cannot be set: a hook of this run that fires events will run hooks.
+    pub(crate) fn set(home: &Home, is_program: bool) -> Result<Self, FileError> {
+        let marks = Marks::open(&home.file(MARKS), true)?;
+        let places = places(std::process::id(), space(), is_program);
         for _ in 0..TRIES {
             let at = places.start + random() % (1 << RUN_BITS);
-            if files::lock_byte(&file, at).map_err(|error| FileError::new(&path, error))? {
-                return Ok(Some(Self { path, at, _locked: file }));
+            if marks.set(at)? {
+                return Ok(Self { marks, at });
             }
         }
-        Ok(None)
+        Err(FileError::new(marks.path(), "somebody else holds a lock on all of it"))
     }
 
     pub(crate) fn value(&self) -> String {
-        format!("{}#{}", self.path, self.at)
+        format!("{}#{}", self.marks.path(), self.at)
     }
 }
 
@@ -71,12 +69,20 @@ pub(crate) fn is_inside_a_hook(environment: &[(OsString, OsString)], home: &Utf8
     if mark.is_some_and(is_living) {
         return true;
     }
-    let Ok(file) = files::open_marks(&home.join(MARKS), false) else { return false };
+    let Ok(marks) = Marks::open(&home.join(MARKS), false) else { return false };
     // Mostly nobody runs any: then nobody's ancestors are looked at.
-    files::is_locked(&file, 0..1 << 62) && {
+    marks.any_lock() && {
         let space = space();
-        ancestors().any(|id| places(id, space, true).is_some_and(|places| files::is_locked(&file, places)))
+        ancestors().any(|id| marks.any(places(id, space, true), |_| true) && marks.is_open_in(id))
     }
+}
+
+/// Whether hooks run just now in another space of process numbers, so that nobody can tell from here whether this process
+/// is inside one of them.
+pub(crate) fn are_hooks_elsewhere(home: &Utf8Path) -> bool {
+    let Ok(marks) = Marks::open(&home.join(MARKS), false) else { return false };
+    let own = space() % (1 << SPACE_BITS);
+    marks.any(marks::PLACES, |at| (at >> (RUN_BITS + 1)) % (1 << SPACE_BITS) != own)
 }
 
 /// Whether this process was started, however far above, by a running copy of the same program: for the program, which
@@ -91,23 +97,18 @@ pub fn is_below_itself() -> bool {
 /// Whether the mark of a run belongs to a living one above this process.
 fn is_living(mark: &str) -> bool {
     let Some((path, at)) = mark.rsplit_once('#') else { return false };
-    let Ok(at) = at.parse::<u64>() else { return false };
-    let Ok(file) = files::open_marks(Utf8Path::new(path), false) else { return false };
+    let Some(at) = at.parse::<u64>().ok().filter(|at| marks::PLACES.contains(at)) else { return false };
+    let Ok(marks) = Marks::open(Utf8Path::new(path), false) else { return false };
     let space = space();
-    let is_its = |id: u32| {
-        [true, false]
-            .into_iter()
-            .any(|kind| places(id, space, kind).is_some_and(|places| places.contains(&at)))
-    };
-    at < 1 << 62 && files::is_locked(&file, at..at + 1) && ancestors().any(is_its)
+    let is_its = |id: u32| [true, false].into_iter().any(|kind| places(id, space, kind).contains(&at));
+    marks.any(at..at + 1, |_| true) && ancestors().any(|id| is_its(id) && marks.is_open_in(id))
 }
 
-/// Where a process's marks may stand. `None` for a number that no system gives. (The process lives as long as its locks,
-/// so its number is no other's.)
-fn places(id: u32, space: u64, is_program: bool) -> Option<Range<u64>> {
-    let number = Some(u64::from(id)).filter(|id| *id < 1 << NUMBER_BITS)?;
-    let process = (((number << SPACE_BITS) | (space % (1 << SPACE_BITS))) << 1) | u64::from(is_program);
-    Some(process << RUN_BITS..(process + 1) << RUN_BITS)
+/// Where a process's marks may stand. (The process lives as long as its locks, so its number is no other's.)
+fn places(id: u32, space: u64, is_program: bool) -> Range<u64> {
+    let (number, space) = (u64::from(id) % (1 << NUMBER_BITS), space % (1 << SPACE_BITS));
+    let process = (((number << SPACE_BITS) | space) << 1) | u64::from(is_program);
+    process << RUN_BITS..(process + 1) << RUN_BITS
 }
 
 /// The space in which processes here have their numbers.
@@ -144,14 +145,11 @@ mod tests {
     #[test]
     fn no_two_processes_spaces_or_kinds_share_a_place() {
         let all = [(1, 7), (2, 7), (2, 8), ((1 << NUMBER_BITS) - 1, (1 << SPACE_BITS) - 1)];
-        let mut all: Vec<Range<u64>> = all
-            .iter()
-            .flat_map(|(id, space)| [false, true].map(|kind| places(*id, *space, kind).unwrap()))
-            .collect();
+        let mut all: Vec<Range<u64>> =
+            all.iter().flat_map(|(id, space)| [false, true].map(|kind| places(*id, *space, kind))).collect();
         all.sort_by_key(|range| range.start);
         assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start), "{all:?}");
-        assert!(all.iter().all(|range| range.end <= 1 << 62));
-        assert!(places(1 << NUMBER_BITS, 0, true).is_none());
+        assert!(all.iter().all(|range| range.end <= marks::PLACES.end));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use becket_exec::{Custody, Keeper, Leased};
 use serde_json::Value;
 
 use crate::engine::{Custodian, Engine, Loaded, Request};
+use crate::files::FileError;
 use crate::home;
 use crate::nested::{self, Mark};
 use crate::run::{self, Bounds};
@@ -19,7 +20,8 @@ pub(crate) struct Runs<'a> {
     loaded: &'a Loaded,
     began: Instant,
     custody: Option<Held<'a>>,
-    mark: Option<Mark>,
+    /// `None` until something runs.
+    mark: Option<Result<Mark, FileError>>,
     records: Vec<Record>,
 }
 
@@ -45,17 +47,15 @@ impl<'a> Runs<'a> {
         // Before the mark: a keeper gets ready while it is set.
         let custody = self.custody.get_or_insert_with(|| engine.hold());
         if self.mark.is_none() {
-            self.mark = self.loaded.home.as_ref().and_then(|home| {
-                let is_program = matches!(self.engine.custodian(), Custodian::Fork);
-                Mark::set(home, is_program).ok().flatten()
-            });
+            let is_program = matches!(self.engine.custodian(), Custodian::Fork);
+            self.mark = self.loaded.home.as_ref().map(|home| Mark::set(home, is_program));
         }
         let bounds = Bounds {
             began: self.began,
             deadline: self.request.deadline,
             cancel: self.request.cancel,
             end_everything: self.loaded.scope.settings.end_everything,
-            mark: self.mark.as_ref().map(|mark| (nested::VARIABLE, mark.value())),
+            mark: self.mark.as_ref().and_then(|mark| Some((nested::VARIABLE, mark.as_ref().ok()?.value()))),
         };
         let custody = match custody {
             Held::Own(custody) => custody,
@@ -92,12 +92,18 @@ impl<'a> Runs<'a> {
         });
     }
 
-    pub(crate) fn finish(self) -> Vec<Record> {
+    /// The records, and what a person must be told.
+    pub(crate) fn finish(self) -> (Vec<Record>, Option<String>) {
         if let Some(Held::Own(Custody::Keeper(keeper))) = self.custody {
             // It cleans up after us: the answer need not wait for that.
             keeper.leave();
         }
-        self.records
+        let unmarked = self.mark.and_then(Result::err).map(|error| {
+            format!(
+                "becket: {error}: hooks that run just now cannot be marked, so a hook that runs an agent would run hooks too"
+            )
+        });
+        (self.records, unmarked)
     }
 }
 

@@ -152,7 +152,7 @@ impl Campaign {
         if self.rng.u32(..CHANGE) == 0 {
             check::changed_bytes(self)?;
         }
-        self.temporary = self.temporary.max(self.scene.stage.files_named(".becket-").len() as u64);
+        self.temporary = self.temporary.max(self.scene.stage.files_named(".becket-unfinished-").len() as u64);
         Ok(())
     }
 

@@ -97,7 +97,8 @@ fn fire(common: &Common, options: &Hook, host: Host, decoded: &Decoded, began: I
         event,
         workspace: common.workspace.as_deref(),
         mode: None,
-        deadline: patience.map(|seconds| began + Duration::from_secs(seconds)),
+        // More seconds than a clock can say are no deadline.
+        deadline: patience.and_then(|seconds| began.checked_add(Duration::from_secs(seconds))),
         cancel: &cancel,
     };
     let caller = Caller {

@@ -172,31 +172,24 @@ fn the_loss_table_is_printed() {
 fn what_a_kill_left_is_swept_and_nothing_else() {
     let place = Place::new();
     let folder = "home/.codex";
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
-    let left = |name: &str, is_old: bool| {
-        let path = place.write(format!("{folder}/{name}"), "left");
-        if is_old {
-            fs::File::open(&path).unwrap().set_modified(old).unwrap();
-        }
-        path
-    };
-    let gone = left(".becket-aB3xYz", true);
+    let left = |name: &str| place.write(format!("{folder}/{name}"), "left");
+    let gone = left(".becket-unfinished-aB3xYz12");
     let stays = [
-        left(".becket-aB3xY1", false),
-        left(".becket-aB3xYzz", true),
-        left(".becket-notes.md", true),
-        left("becket-aB3xYz", true),
+        left(".becket-backup"),
+        left(".becket-unfinished-aB3xYz123"),
+        left(".becket-unfinished-notes.md"),
+        left("becket-unfinished-aB3xYz12"),
     ];
-    let locked = left(".becket-Locked", true);
+    let locked = left(".becket-unfinished-Locked12");
     let writer = fs::File::open(&locked).unwrap();
     writer.lock().unwrap();
-    let link = place.home().join(".codex/.becket-linked");
+    let link = place.home().join(".codex/.becket-unfinished-linked12");
     symlink(&stays[2], &link).unwrap();
-    fs::create_dir(place.home().join(".codex/.becket-folder")).unwrap();
+    fs::create_dir(place.home().join(".codex/.becket-unfinished-folder12")).unwrap();
     place.install(&["codex"]);
     assert!(!gone.exists());
     assert!(stays.iter().chain([&locked, &link]).all(|path| path.exists()));
-    assert!(place.home().join(".codex/.becket-folder").exists());
+    assert!(place.home().join(".codex/.becket-unfinished-folder12").exists());
     drop(writer);
     assert_eq!(place.becket(&["uninstall", "codex"]).exit, 0);
     assert!(!locked.exists());
