@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The program waits ten seconds for its input.
 const MOST_WAITING: Duration = Duration::from_secs(9);
 /// Hooks that have ended are gone within this time.
-const GONE: Duration = Duration::from_secs(5);
+const GONE: Duration = Duration::from_secs(10);
 /// Events one after the other, to see what one takes alone.
 const ALONE: u32 = 30;
 

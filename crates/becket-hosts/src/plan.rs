@@ -3,6 +3,7 @@
 use becket_core::event::{Event, EventName};
 use becket_core::json::Object;
 use becket_core::outcome::{Decision, Outcome};
+use becket_core::tool::Kind;
 
 use crate::Host;
 use crate::decode::INPUT_WAS_TEXT;
@@ -147,12 +148,13 @@ fn rewrite(host: Host, row: &Row, event: &Event, plan: &mut Plan, input: &Object
     if let Err(why) = rewritable(host, event, input) {
         return refuse(plan, why);
     }
+    let input = with_purpose(host, event, input);
     match row.way(Answer::Rewrite) {
-        Way::Honoured => plan.rewrite = Some(input.clone()),
-        Way::WithGrant if plan.decision == Decision::Grant => plan.rewrite = Some(input.clone()),
+        Way::Honoured => plan.rewrite = Some(input),
+        Way::WithGrant if plan.decision == Decision::Grant => plan.rewrite = Some(input),
         Way::Confirmed => {
             let asks_nobody = event.text("permission_mode") == Some("bypassPermissions");
-            plan.rewrite = Some(input.clone());
+            plan.rewrite = Some(input);
             if decision == Decision::Allow {
                 if asks_nobody {
                     plan.decision = Decision::Grant;
@@ -168,7 +170,6 @@ fn rewrite(host: Host, row: &Row, event: &Event, plan: &mut Plan, input: &Object
 
 /// Whether the host would really run this input.
 fn rewritable(host: Host, event: &Event, input: &Object) -> Result<(), &'static str> {
-    use becket_core::tool::Kind;
     let Some(tool) = &event.tool else { return Ok(()) };
     if event.flag(INPUT_WAS_TEXT) == Some(true) {
         return Err("sent its arguments as a text, so how it takes a rewrite is not known");
@@ -178,21 +179,37 @@ fn rewritable(host: Host, event: &Event, input: &Object) -> Result<(), &'static 
             let has_command = input.get("command").is_some_and(serde_json::Value::is_string);
             if has_command { Ok(()) } else { Err("takes a rewrite of this tool only with a `command`") }
         }
-        // What a hook answers is laid over the model's own arguments: a key cannot be taken away. Where one of the
-        // agent's own tools only says in words what the call is for, it may stay: hooks that were written for other
-        // agents do not know it. A server's tool may mean something by the same name.
+        // What a hook answers is laid over the model's own arguments: a key cannot be taken away.
         Host::Gemini => {
-            let purpose = match tool.kind {
-                Kind::Shell | Kind::BackgroundShell => Some("description"),
-                Kind::Edit => Some("instruction"),
-                _ => None,
-            };
             let mut keys = tool.input.iter().flat_map(Object::keys);
-            let keeps = keys.all(|key| input.contains_key(key) || Some(key.as_str()) == purpose);
+            let keeps = keys.all(|key| input.contains_key(key) || Some(key.as_str()) == purpose(tool.kind));
             if keeps { Ok(()) } else { Err("cannot take an argument away from a call") }
         }
         _ => Ok(()),
     }
+}
+
+/// The argument of Gemini CLI's own tools that only says in words what a call is for. Hooks that were written for other
+/// agents do not know it. A server's tool may mean something by the same name.
+fn purpose(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Shell | Kind::BackgroundShell => Some("description"),
+        Kind::Edit => Some("instruction"),
+        _ => None,
+    }
+}
+
+/// A rewrite with other words about the call where the hook gave none: Gemini CLI takes no edit without them, and it goes
+/// by the model's when an edit does not fit.
+fn with_purpose(host: Host, event: &Event, input: &Object) -> Object {
+    let mut input = input.clone();
+    if let (Host::Gemini, Some(tool)) = (host, &event.tool)
+        && let Some(key) = purpose(tool.kind).filter(|key| !input.contains_key(*key))
+        && tool.input.as_ref().is_some_and(|given| given.contains_key(key))
+    {
+        input.insert(key.to_owned(), "A hook rewrote this call.".into());
+    }
+    input
 }
 
 fn add_feedback(row: &Row, plan: &mut Plan, contexts: &mut Vec<String>, feedback: String, replaces: bool) {

@@ -113,14 +113,23 @@ fn only_words_about_a_call_may_stay_in_a_rewrite() {
         let outcome =
             Outcome { updated_input: Some(object(rewritten)), ..Outcome::nothing(EventName::PreToolUse) };
         let words: Value = serde_json::from_str(&encode(Host::Gemini, &event, &outcome).stdout).unwrap();
+        let rewrite = &words["hookSpecificOutput"]["tool_input"];
+        assert!(!rewrite.to_string().contains("the model's words"), "{rewrite}");
         words["decision"].as_str().unwrap_or("allow").to_owned()
     };
-    let shell = json!({"command": "ls", "description": "d"});
+    let shell = json!({"command": "ls", "description": "the model's words"});
     assert_eq!(says("run_shell_command", shell, json!({"command": "x"})), "allow");
-    let edit = |more: &str| json!({"file_path": "a", "old_string": "b", "new_string": "c", more: "d"});
+    let edit = |more: &str| json!({"file_path": "a", "old_string": "b", "new_string": "c", more: "the model's words"});
     let rewritten = json!({"file_path": "a", "old_string": "b", "new_string": "e"});
     assert_eq!(says("replace", edit("instruction"), rewritten.clone()), "allow");
     assert_eq!(says("replace", edit("description"), rewritten), "deny");
+    // Gemini CLI takes no edit without one.
+    let fields = json!({"session_id": "s", "tool_name": "replace", "tool_input": edit("instruction")});
+    let event = Event::from_fields(object(fields), Some(EventName::PreToolUse)).unwrap();
+    let new = json!({"file_path": "a", "old_string": "b", "new_string": "e"});
+    let outcome = Outcome { updated_input: Some(object(new)), ..Outcome::nothing(EventName::PreToolUse) };
+    let words: Value = serde_json::from_str(&encode(Host::Gemini, &event, &outcome).stdout).unwrap();
+    assert_eq!(words["hookSpecificOutput"]["tool_input"]["instruction"], "A hook rewrote this call.");
     let issue = |key: &str| json!({"title": "t", key: "secret"});
     for key in ["description", "instruction"] {
         assert_eq!(says("mcp_forge_create_issue", issue(key), json!({"title": "t"})), "deny");

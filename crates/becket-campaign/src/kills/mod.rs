@@ -23,7 +23,7 @@ const CALIBRATE: usize = 9;
 /// Kills land all over a deed's usual time and a bit beyond it.
 const BEYOND: f64 = 1.15;
 /// What was killed, or left by what was killed, is gone within this time.
-const GONE: Duration = Duration::from_secs(3);
+const GONE: Duration = Duration::from_secs(10);
 /// Sessions that kills hit at a time; each is used until it is replaced.
 const SESSIONS: usize = 24;
 /// After so many rounds a session is given up for a new one, and the journal is read.

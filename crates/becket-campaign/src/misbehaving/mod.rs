@@ -36,7 +36,7 @@ const WARM_UP: u32 = 2;
 /// With so many hooks of a mode a run is no longer short.
 const SHORT: u64 = 200;
 /// What was ended is gone within this time.
-const GONE: Duration = Duration::from_secs(4);
+const GONE: Duration = Duration::from_secs(10);
 /// A batch may not take longer.
 const PATIENCE: Duration = Duration::from_secs(180);
 /// No event may: its hooks have a second at most, and are then given two to be gone.
