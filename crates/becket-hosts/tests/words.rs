@@ -471,8 +471,8 @@ proptest! {
         {
             let mut runs = input.clone();
             if host == Host::Gemini {
-                // Words about the call, which Gemini keeps and nothing runs by.
-                runs.entry("description").or_insert_with(|| "d".into());
+                // Words about the call, which Gemini keeps; the model's own go.
+                runs.entry("description").or_insert_with(|| "A hook rewrote this call.".into());
             }
             prop_assert_eq!(heard.runs.as_ref(), Some(&Value::Object(runs)), "{}", heard.everything);
         } else if heard.does >= Does::Refuses {
