@@ -16,12 +16,12 @@ fn is_fine(arguments: &[&str]) {
 
 #[test]
 fn kills() {
-    is_fine(&["kills", "--count", "40"]);
+    is_fine(&["kills", "--count", "25"]);
 }
 
 #[test]
 fn misbehaving() {
-    is_fine(&["misbehaving", "--count", "40"]);
+    is_fine(&["misbehaving", "--count", "20"]);
 }
 
 #[test]

@@ -226,11 +226,16 @@ impl<'a> Look<'a> {
             own.contains(&seen.pid)
                 || own.iter().any(|agent| seen.is_child_of(*agent)) && seen.words().ends_with(" keeper")
         };
+        let below_keepers = self.mode.keepers;
+        let may_escape = |seen: &Seen| {
+            !below_keepers && !seen.is_zombie && seen.words().ends_with(&format!("linger {ESCAPES}"))
+        };
         let until = Instant::now() + GONE;
         let left = loop {
             census::bury_orphans(&own);
             let left: Vec<Seen> = census::below(getpid()).into_iter().filter(|seen| !keeps(seen)).collect();
-            if left.is_empty() || Instant::now() > until {
+            // Nothing ends what may escape: there is nothing to wait for.
+            if left.iter().all(may_escape) || Instant::now() > until {
                 break left;
             }
             thread::sleep(Duration::from_millis(5));
@@ -240,8 +245,7 @@ impl<'a> Look<'a> {
             self.figures.count(&self.name(ZOMBIES), || seen.words());
         }
         for seen in &alive {
-            let may_escape = !self.mode.keepers && seen.words().ends_with(&format!("linger {ESCAPES}"));
-            if may_escape {
+            if may_escape(seen) {
                 self.figures.add(&self.name("escaped from groups, which do not promise to find it"), 1);
             } else {
                 self.figures.count(&self.name(LEFT), || seen.words());
