@@ -10,10 +10,15 @@ use becket_core::dialect::{self, Captured, End, Finished, Known, Rules};
 use becket_core::event::{Event, EventName};
 use becket_core::journal::Record;
 use becket_core::ledger::Ledger;
+use becket_core::outcome::{Decision, Outcome};
 use becket_core::place::{File, Found, Place, What};
 use becket_core::scope::{Homes, Mode, Scope, Settings};
 use becket_core::session::{Facts, line};
-use becket_core::{merge, text as safe};
+use becket_core::{merge, paths, text as safe};
+use becket_hosts::Host;
+use becket_hosts::answer;
+use becket_hosts::decode::{Beside, Heard, decode};
+use becket_hosts::install::{self, Line};
 use becket_pattern::Pattern;
 
 fn scope() -> Scope {
@@ -69,8 +74,9 @@ fn fire(event: &Event, rules: &[Box<dyn Rules>], end: impl Fn(dialect::Job) -> F
     let scope = scope();
     let facts = Facts { remembered: true, prompts: 1, ..Facts::default() };
     let rules: Vec<&dyn Rules> = rules.iter().map(AsRef::as_ref).collect();
-    let voices =
-        merge::hear(event, &rules, &scope, &facts, &mut |_, batch| batch.jobs.into_iter().map(&end).collect());
+    let voices = merge::hear(event, &rules, &scope, &facts, &mut |_, batch| {
+        batch.jobs.into_iter().map(&end).collect()
+    });
     let outcome = merge::outcome(event.name, voices);
     let written = serde_json::to_string(&outcome).expect("an outcome has a JSON");
     assert!(serde_json::from_str::<serde_json::Value>(&written).is_ok());
@@ -109,7 +115,8 @@ pub fn definitions(bytes: &[u8]) {
         }
     }
     for name in [EventName::PreToolUse, EventName::Stop] {
-        let text = format!(r#"{{"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"x"}}}}"#);
+        let text =
+            format!(r#"{{"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"x"}}}}"#);
         let event = Event::read(text.as_bytes(), None).expect("it is a right one");
         fire(&event, &rules, |job| finished(job, End::Exited(0), b""));
     }
@@ -155,11 +162,63 @@ pub fn journal(bytes: &[u8]) {
     }
 }
 
-/// Text made fit to be shown.
+/// Text made fit to be shown, and the files that a patch names.
 pub fn text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
+    drop(paths::in_patch(&text));
     for shown in [safe::line(&text).into_owned(), safe::quote(&text)] {
         assert!(!shown.chars().any(char::is_control), "{shown:?}");
+    }
+}
+
+/// What an agent sends, and what it is told: the first byte chooses the agent, the event of its line and the outcome.
+pub fn agent(bytes: &[u8]) {
+    let Some((choice, payload)) = bytes.split_first() else { return };
+    let host = Host::ALL[usize::from(*choice) % Host::ALL.len()];
+    let rows = host.rows();
+    let beside =
+        Beside { event: rows.get(usize::from(*choice) / 4 % 16).map(|row| row.event), project: Some("/w") };
+    let event = match decode(host, payload, beside) {
+        Ok(Heard::Event(decoded)) => decoded.event,
+        Ok(Heard::Nothing) => return,
+        // What could not be read is never passed over at a gate.
+        Err(error) => {
+            let words = error.words();
+            assert!(
+                !beside.event.is_some_and(EventName::is_gate) || answer::is_denial(host, &words),
+                "{words:?}"
+            );
+            return;
+        }
+    };
+    let decisions = [Decision::Allow, Decision::Grant, Decision::Ask, Decision::Deny, Decision::Halt];
+    for decision in decisions {
+        let outcome = Outcome {
+            decision,
+            reason: Some("\u{1b}[31mno\u{202e}".to_owned()),
+            updated_input: event.tool.as_ref().and_then(|tool| tool.input.clone()),
+            additional_context: vec!["context".to_owned()],
+            messages: vec!["message".to_owned()],
+            ..Outcome::nothing(event.name)
+        };
+        let words = answer::encode(host, &event, &outcome);
+        assert!(words.stdout.is_empty() || serde_json::from_str::<serde_json::Value>(&words.stdout).is_ok());
+    }
+}
+
+/// An agent's settings, the first byte chooses whose: what is plugged in is taken out again byte for byte.
+pub fn plug(bytes: &[u8]) {
+    let Some((choice, settings)) = bytes.split_first() else { return };
+    let host = Host::ALL[usize::from(*choice) % Host::ALL.len()];
+    let line = Line { program: "/bin/becket".into(), home: "/h".into(), set: Vec::new() };
+    drop(install::installed(host, settings));
+    let _ = install::has_traces(host, settings);
+    let Ok(plugged) = install::plugged(host, Some(settings), &line) else { return };
+    let again = install::plugged(host, Some(plugged.as_bytes()), &line).expect("it was plugged in before");
+    assert_eq!(again, plugged, "a second time changes nothing");
+    if install::installed(host, settings).is_empty() && host != Host::Opencode {
+        let out = install::unplugged(host, plugged.as_bytes()).expect("it was plugged in");
+        assert_eq!(out.as_deref().map(str::as_bytes), Some(settings), "it is as it was");
     }
 }
 
@@ -168,7 +227,7 @@ mod tests {
     /// Every file of the corpus goes through its target, as a regression test on the stable compiler.
     #[test]
     fn the_corpus_is_replayed() {
-        let targets: [(&str, fn(&[u8])); 7] = [
+        let targets: [(&str, fn(&[u8])); 9] = [
             ("envelope", super::envelope),
             ("definitions", super::definitions),
             ("reply", super::reply),
@@ -176,6 +235,8 @@ mod tests {
             ("session", super::session),
             ("journal", super::journal),
             ("text", super::text),
+            ("agent", super::agent),
+            ("plug", super::plug),
         ];
         for (name, target) in targets {
             let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
