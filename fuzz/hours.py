@@ -70,12 +70,14 @@ def main():
     totals = json.loads(TOTALS.read_text()) if TOTALS.exists() else {}
     for target in targets:
         totals.setdefault(target, {"seconds": 0, "runs": 0, "crashes": 0})
-    busy, lock = set(), threading.Lock()
+    # What crashes waits for somebody to look at it.
+    busy, crashed_now, lock = set(), set(), threading.Lock()
 
     def worker():
         while True:
             with lock:
-                open_ = [t for t in targets if t not in busy and totals[t]["seconds"] < options.hours * 3600]
+                wanted = [t for t in targets if totals[t]["seconds"] < options.hours * 3600]
+                open_ = [t for t in wanted if t not in busy | crashed_now]
                 if not open_:
                     return
                 target = min(open_, key=lambda t: totals[t]["seconds"])
@@ -87,6 +89,8 @@ def main():
                 had["seconds"] = round(had["seconds"] + seconds)
                 had["runs"] += runs
                 had["crashes"] += crashed
+                if crashed:
+                    crashed_now.add(target)
                 TOTALS.write_text(json.dumps(totals, indent=2, sort_keys=True) + "\n")
                 print(target, had, flush=True)
 
