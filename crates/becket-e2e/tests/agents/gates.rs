@@ -1,6 +1,7 @@
 //! Before and after tools and prompts.
 
 use becket_e2e::{Dialect, Error, Hook, Host};
+use becket_model::Turn;
 use serde_json::json;
 
 use crate::play::{Behaviour, Context, play, play_aloud};
@@ -15,6 +16,7 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
         Behaviour::all("after-a-tool/an-objection-is-heard", objected),
         Behaviour::all("rewritten/albedo", |context, host| rewritten(context, host, Dialect::Albedo)),
         Behaviour::all("rewritten/celeste", |context, host| rewritten(context, host, Dialect::Celeste)),
+        Behaviour::of(Host::Gemini, "rewritten/an-edit-without-an-instruction", rewritten_edit),
         Behaviour::all("rewritten-into-what-another-dialect-forbids", rewritten_and_forbidden),
         Behaviour::all("context/prompt", |context, host| {
             context_reaches(context, host, "UserPromptSubmit", 0)
@@ -95,6 +97,21 @@ fn rewritten(context: &Context, host: Host, dialect: Dialect) -> Result<(), Erro
     let played = play(sandbox, host, [host.shell("echo x >asked")])?;
     played.expect(played.has("rewritten"), "the rewritten command ran")?;
     played.expect(!played.has("asked"), "what was asked for did not run")
+}
+
+/// Gemini CLI takes no edit without an instruction, which hooks that were written for other agents do not know.
+fn rewritten_edit(context: &Context, host: Host) -> Result<(), Error> {
+    let sandbox = context.sandbox(host)?;
+    sandbox.write("project/note.txt", "the tide is low\n")?;
+    let edit = |new: &str| json!({"file_path": "note.txt", "old_string": "low", "new_string": new});
+    let reply = json!({"updatedInput": edit("high")});
+    let hook = Hook::script(&sandbox, "PreToolUse", "rewrite", &format!("echo '{reply}'"))?;
+    Dialect::Celeste.hook(&sandbox, &[hook])?;
+    let mut asked = edit("gone");
+    asked["instruction"] = json!("make it gone");
+    let played = play(sandbox, host, [Turn::call("replace", asked)])?;
+    let text = played.sandbox.read("project/note.txt");
+    played.expect(text.as_deref() == Some("the tide is high\n"), "the edit is the hook's")
 }
 
 /// What runs has been judged by the guards of every other dialect.
