@@ -95,7 +95,7 @@ pub fn decode(host: Host, bytes: &[u8], beside: Beside<'_>) -> Result<Heard, Dec
     }
     let fields = json::parse_object(bytes)
         .map_err(|error| fail(format!("what {} sent is not one JSON object: {error}", host.title())))?;
-    if let Some(error) = foreign(host, &fields) {
+    if let Some(error) = foreign(host, &fields, beside.event) {
         return Err(error);
     }
     let read = match host {
@@ -255,8 +255,8 @@ fn lacks_argument(host: Host, call: &ToolCall) -> Option<&'static str> {
     }
 }
 
-/// Another agent's payload under this agent's line.
-fn foreign(host: Host, fields: &Object) -> Option<DecodeError> {
+/// Another agent's payload under this agent's line, which stands under the event `beside`.
+fn foreign(host: Host, fields: &Object, beside: Option<EventName>) -> Option<DecodeError> {
     let (name, known) = sender(host, fields)?;
     let event = ["hook_event_name", "hookEventName", "agent_action_name", "hookName", "event"]
         .iter()
@@ -268,13 +268,15 @@ fn foreign(host: Host, fields: &Object) -> Option<DecodeError> {
         host.title(),
         host.title()
     );
+    // Where leave is asked for, the name of another event is not believed: whoever sent it may be waiting for an answer.
+    let is_gate = beside.is_some_and(EventName::is_gate);
+    let row = known.and_then(|known| known.rows().iter().find(|row| row.native == event));
     let answers = match known {
-        Some(known) => {
-            let row = known.rows().iter().find(|row| row.native == event);
+        Some(known) if !is_gate || row.is_some_and(|row| Some(row.event) == beside) => {
             Answers::To(known, row.map(|row| row.event))
         }
-        None if asks_nothing(event) => Answers::Nobody,
-        None => Answers::Anybody,
+        None if !is_gate && asks_nothing(event) => Answers::Nobody,
+        _ => Answers::Anybody,
     };
     Some(DecodeError { why, answers })
 }

@@ -5,6 +5,7 @@
 use becket_core::event::{Event, EventName};
 use becket_core::tool::Kind;
 use becket_hosts::Host;
+use becket_hosts::answer::is_denial;
 use becket_hosts::decode::{Beside, Decoded, Heard, decode};
 use serde_json::{Value, json};
 
@@ -277,6 +278,25 @@ fn other_agents_are_recognised() {
         assert_eq!(words.exit, exit, "{words:?}");
         if name == "Gemini" || name == "Codex" {
             assert!(words.stdout.contains("deny"), "{words:?}");
+        }
+    }
+}
+
+/// Whatever name another agent's payload gives its event: under a line that asks for leave, it gets none.
+#[test]
+fn no_payload_of_another_agent_passes_a_gate() {
+    for host in Host::ALL {
+        let beside = Beside { event: Some(EventName::PreToolUse), project: None };
+        let natives = Host::ALL.into_iter().filter(|other| *other != host).flat_map(Host::rows);
+        for native in natives.map(|row| row.native).chain(["sessionStart", "agentStop", "notification"]) {
+            for mark in ["timestamp", "cursor_version", "hookName", "sessionId", "x"] {
+                let payload = json!({"hook_event_name": native, mark: "1", "event": native});
+                if let Err(error) = decode(host, payload.to_string().as_bytes(), beside) {
+                    let words = error.words();
+                    let denies = Host::ALL.into_iter().any(|host| is_denial(host, &words));
+                    assert!(denies, "{host} {payload}: {words:?}");
+                }
+            }
         }
     }
 }
