@@ -2,6 +2,7 @@
 
 use crate::exit::ExitCode;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
 use becket::core::text;
@@ -128,7 +129,7 @@ fn warnings(change: &Change, places: &Places) -> Vec<String> {
     let host = change.host;
     let after = change.after.as_deref().unwrap_or_default();
     // What stands around the entries may keep the agent from reading them.
-    let flaws = install::flaws(host, after.as_bytes(), &places.line, &|_| true);
+    let flaws = install::flaws(host, after.as_bytes(), &places.line);
     let flaws = flaws.into_iter().filter(|flaw| flaw.is_grave);
     let mut warnings: Vec<String> =
         flaws.map(|flaw| format!("{}: {}. Mend that", text::line(change.path.as_str()), flaw.text)).collect();
@@ -169,6 +170,8 @@ pub(super) struct Places {
     gemini: Option<Utf8PathBuf>,
     is_project: bool,
     line: Line,
+    /// The names under which this program is found, that of the line first.
+    names: Vec<Utf8PathBuf>,
 }
 
 /// A variable that is set to something.
@@ -186,9 +189,10 @@ impl Places {
             .filter_map(|name| directory(name).map(|value| ((*name).to_owned(), value.to_string())));
         let engine = engine(common, true)?;
         let project = engine.workspace(common.workspace.as_deref());
+        let names = names()?;
         Ok(Self {
             engine,
-            line: Line { program: program()?, home: home.clone(), set: set.collect() },
+            line: Line { program: names[0].clone(), home: home.clone(), set: set.collect() },
             codex_home: directory("CODEX_HOME"),
             config: directory("XDG_CONFIG_HOME"),
             claude: directory("CLAUDE_CONFIG_DIR"),
@@ -196,6 +200,7 @@ impl Places {
             home,
             project,
             is_project,
+            names,
         })
     }
 
@@ -224,8 +229,11 @@ impl Places {
         Roots { home: &self.home, project: &self.project, variable: &variable }
     }
 
-    pub(super) fn line(&self) -> &Line {
-        &self.line
+    /// What `install` would write now if it were called by the name that stands in a file, where that is one of this
+    /// program's; a name that only the file knows is none.
+    pub(super) fn line_of(&self, programs: &[Utf8PathBuf]) -> Line {
+        let known = self.names.iter().find(|name| programs.contains(name));
+        Line { program: known.unwrap_or(&self.line.program).clone(), ..self.line.clone() }
     }
 
     pub(super) fn project(&self) -> &Utf8Path {
@@ -237,18 +245,43 @@ impl Places {
     }
 }
 
-/// The program by the name under which it is found, so that the line stays the same when a new version takes its
-/// place behind a link.
-fn program() -> Result<Utf8PathBuf> {
+/// The program by the names under which it is found. The first is what a line says: so it stays the same when a new
+/// version takes the program's place behind a link.
+fn names() -> Result<Vec<Utf8PathBuf>> {
     let own = std::env::current_exe()
         .map_err(|error| CommandError::new(format!("cannot tell where this program is: {error}")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
+    let mut names: Vec<PathBuf> = std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join("becket"))
-        .find(|candidate| candidate.canonicalize().ok() == own.canonicalize().ok());
-    Utf8PathBuf::from_path_buf(found.unwrap_or(own))
-        .map_err(|path| CommandError::new(format!("this program's path is not UTF-8: {}", path.display())))
+        .filter(|candidate| leads_to(candidate, &own))
+        .collect();
+    names.push(own);
+    let name = |path| {
+        Utf8PathBuf::from_path_buf(path).map_err(|path| {
+            CommandError::new(format!("this program's path is not UTF-8: {}", path.display()))
+        })
+    };
+    names.into_iter().map(name).collect()
+}
+
+/// Whether a path leads to a program for everybody, and not only for whoever follows it: `/proc/self/exe` is another
+/// for each.
+fn leads_to(path: &Path, own: &Path) -> bool {
+    let mut at = path.to_owned();
+    for _ in 0..40 {
+        let (Some(folder), Some(name)) = (at.parent(), at.file_name()) else { return false };
+        let Ok(folder) = folder.canonicalize() else { return false };
+        if folder.starts_with("/proc") {
+            return false;
+        }
+        at = folder.join(name);
+        match std::fs::read_link(&at) {
+            Ok(next) => at = folder.join(next),
+            Err(_) => return own.canonicalize().is_ok_and(|own| own == at),
+        }
+    }
+    false
 }
 
 fn change(host: Host, places: &Places, way: Way) -> Result<Change> {

@@ -1,6 +1,6 @@
 //! Whether Codex runs the entries and trusts them: it is asked itself, through its own server on stdin and stdout.
 
-use std::process::Command;
+use std::path::Path;
 
 use becket::core::text;
 use becket::others;
@@ -10,15 +10,22 @@ use becket_hosts::switch::{self, Applies, Off};
 use camino::Utf8Path;
 use serde_json::{Value, json};
 
+use super::run::{Runner, Start};
 use super::switches;
-use super::{Check, Finding, VERSION_TIME, run};
+use super::{Check, Finding, VERSION_TIME};
 use crate::commands::install::{Places, next_steps};
 
 /// What Codex says of the entries in `path`; where it cannot be asked, what its settings say. `off`: what its files say
 /// of switches.
-pub(super) fn checks(places: &Places, path: &Utf8Path, entries: usize, mut off: Vec<Off>) -> Vec<Check> {
+pub(super) fn checks(
+    places: &Places,
+    runner: &mut Runner,
+    path: &Utf8Path,
+    entries: usize,
+    mut off: Vec<Off>,
+) -> Vec<Check> {
     let say = |what, finding, text: String| Check { what, finding, text };
-    let asked = ask(places, path);
+    let asked = ask(places, runner, path);
     let mut checks = Vec::new();
     if let Some(asked) = &asked {
         for why in &asked.complaints {
@@ -103,7 +110,7 @@ struct Asked {
 }
 
 /// Asks it for its hooks (`hooks/list`) and for its settings (`config/read`).
-fn ask(places: &Places, path: &Utf8Path) -> Option<Asked> {
+fn ask(places: &Places, runner: &mut Runner, path: &Utf8Path) -> Option<Asked> {
     let client = json!({ "name": "becket", "title": "becket doctor", "version": env!("CARGO_PKG_VERSION") });
     let project = places.project();
     let said = [
@@ -113,17 +120,18 @@ fn ask(places: &Places, path: &Utf8Path) -> Option<Asked> {
         json!({ "jsonrpc": "2.0", "id": 2, "method": "config/read", "params": { "cwd": project } }),
     ];
     let said: String = said.iter().map(|line| format!("{line}\n")).collect();
-    let mut command = Command::new(Host::Codex.as_str());
-    command.arg("app-server").current_dir(project);
-    let mut open = vec![1, 2];
-    let is_last = |line: &str| {
-        let answer: Option<Value> = serde_json::from_str(line).ok();
-        let id = answer.and_then(|answer| answer.get("id")?.as_u64());
-        open.retain(|wanted| Some(*wanted) != id);
-        open.is_empty()
-    };
-    let lines = run::until_the_last_line(command, &said, VERSION_TIME, is_last)?;
-    let answers: Vec<Value> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let program = runner.locate(Host::Codex.as_str())?;
+    let ended = runner.run(Start {
+        program: &program,
+        arguments: vec!["app-server".into()],
+        directory: Path::new("/"),
+        stdin: said.into_bytes(),
+        most: VERSION_TIME,
+        enough: Some(|output| {
+            [1, 2].iter().all(|id| answers(output).iter().any(|answer| answer["id"] == *id))
+        }),
+    });
+    let answers = answers(&ended.stdout.into_bytes());
     let answer = |id: u64| answers.iter().find(|answer| answer.get("id") == Some(&json!(id)));
     let directories = answer(1)?.get("result")?.get("data")?.as_array()?;
     let (listed, trusted, disabled) = entries(directories, path);
@@ -136,6 +144,11 @@ fn ask(places: &Places, path: &Utf8Path) -> Option<Asked> {
         // What it lists it has not switched off, whatever a file says: an organisation may have said otherwise.
         off: settings.filter(|_| listed == 0).and_then(switched_off),
     })
+}
+
+/// The objects of its output, one a line; what is not whole yet is none.
+fn answers(output: &[u8]) -> Vec<Value> {
+    output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 /// How many of our entries it knows, how many of them it trusts, and which are switched off.
