@@ -164,6 +164,8 @@ pub(super) struct Places {
     engine: Engine,
     home: Utf8PathBuf,
     project: Utf8PathBuf,
+    /// Where an agent would be started, and above it up to the repository's root, that first.
+    levels: Vec<Utf8PathBuf>,
     codex_home: Option<Utf8PathBuf>,
     config: Option<Utf8PathBuf>,
     claude: Option<Utf8PathBuf>,
@@ -190,6 +192,10 @@ impl Places {
         let engine = engine(common, true)?;
         let project = engine.workspace(common.workspace.as_deref());
         let names = names()?;
+        let start = match &common.workspace {
+            Some(_) => project.clone(),
+            None => super::directory(&[])?,
+        };
         Ok(Self {
             engine,
             line: Line { program: names[0].clone(), home: home.clone(), set: set.collect() },
@@ -198,6 +204,7 @@ impl Places {
             claude: directory("CLAUDE_CONFIG_DIR"),
             gemini: directory("GEMINI_CLI_HOME"),
             home,
+            levels: levels(&start),
             project,
             is_project,
             names,
@@ -226,7 +233,7 @@ impl Places {
 
     /// Where agents keep what may switch their hooks off.
     pub(super) fn roots(&self) -> Roots<'_> {
-        Roots { home: &self.home, project: &self.project, variable: &variable }
+        Roots { home: &self.home, levels: &self.levels, variable: &variable }
     }
 
     /// What `install` would write now if it were called by the name that stands in a file, where that is one of this
@@ -240,9 +247,22 @@ impl Places {
         &self.project
     }
 
+    /// Where an agent would be started.
+    pub(super) fn here(&self) -> &Utf8Path {
+        self.levels.last().unwrap_or(&self.project)
+    }
+
     pub(super) fn codex_config(&self) -> Utf8PathBuf {
         self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex")).join("config.toml")
     }
+}
+
+/// A directory and those above it up to the root of its repository, the uppermost first; without one, it alone.
+fn levels(start: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let root = start.ancestors().position(|level| std::fs::symlink_metadata(level.join(".git")).is_ok());
+    let mut levels: Vec<_> = start.ancestors().take(root.unwrap_or(0) + 1).map(Utf8Path::to_owned).collect();
+    levels.reverse();
+    levels
 }
 
 /// The program by the names under which it is found. The first is what a line says: so it stays the same when a new

@@ -210,9 +210,9 @@ fn hooks_that_deny_a_harmless_call_too_are_told() {
     let said = doctor(&place, &["claude", "gemini", "opencode", "--json"], |_| ());
     let all = said.json()["hosts"].as_array().unwrap().len();
     assert_eq!((said.exit, all), (0, 3), "{}", said.stdout);
-    let denial = self::denial(&said);
-    let told = |check: &&(String, String)| check.0 == "note" && check.1.contains("Nothing today.");
-    assert!(denial.iter().filter(told).count() == 3, "{denial:?}");
+    let told = denial(&said);
+    let is_told = |check: &&(String, String)| check.0 == "note" && check.1.contains("Nothing today.");
+    assert!(told.iter().filter(is_told).count() == 3, "{told:?}");
 }
 
 fn denial(said: &Said) -> Vec<(String, String)> {

@@ -251,19 +251,19 @@ pub fn unplugged(host: Host, before: &[u8]) -> Result<Option<String>, InstallErr
 }
 
 /// One line of Becket's in a file, whether or not it guards.
-struct OurEntry {
-    event: String,
-    guards: bool,
-    argv: Vec<String>,
-    timeout: Option<u64>,
+pub(crate) struct OurEntry {
+    pub(crate) event: String,
+    pub(crate) guards: bool,
+    pub(crate) argv: Vec<String>,
+    pub(crate) timeout: Option<u64>,
     /// Where it stands among the groups of its event, and in its group.
-    place: (usize, usize),
+    pub(crate) place: (usize, usize),
     /// The entry itself and its group; nothing for a plugin.
-    handler: Value,
-    group: Value,
+    pub(crate) handler: Value,
+    pub(crate) group: Value,
 }
 
-fn our_entries(host: Host, bytes: &[u8]) -> Vec<OurEntry> {
+pub(crate) fn our_entries(host: Host, bytes: &[u8]) -> Vec<OurEntry> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
     if host == Host::Opencode {
         let argv = text.lines().find_map(|line| line.strip_prefix("const LINE = "));

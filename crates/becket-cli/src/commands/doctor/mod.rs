@@ -35,6 +35,9 @@ const CANARY_TIME: Duration = Duration::from_secs(60);
 /// A command that does nothing.
 const HARMLESS: &str = "true";
 
+/// How many problems of definitions are told.
+const MOST_PROBLEMS: usize = 5;
+
 /// What was found about one thing.
 struct Check {
     what: &'static str,
@@ -86,10 +89,26 @@ pub(crate) fn run(common: &Common, hosts: &[String], project: bool) -> Result {
         }
     }
     is_bad |= reports.iter().any(|(_, checks)| checks.iter().any(|check| check.finding == Finding::Bad));
+    let (guards, left) = if reports.is_empty() { (Vec::new(), 0) } else { guards(&places) };
+    // Nothing guards, and whoever asks wants to know.
+    is_bad |= reports.is_empty();
     if common.json {
-        output::json(&json!({ "hosts": reports.iter().map(report_json).collect::<Vec<_>>() }), true)?;
+        let hosts: Vec<Value> = reports.iter().map(report_json).collect();
+        let page =
+            json!({ "directory": places.here(), "hosts": hosts, "guards": guards, "more_guards": left });
+        output::json(&page, true)?;
     } else {
-        output::print(&page(&reports))?;
+        let mut page = page(&places, &reports);
+        if !guards.is_empty() {
+            page.push_str("Your hooks\n");
+        }
+        for problem in &guards {
+            list(&mut page, "note ", problem);
+        }
+        if left > 0 {
+            list(&mut page, "note ", &format!("and {left} more: `becket list`"));
+        }
+        output::print(&page)?;
     }
     Ok(if is_bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -102,10 +121,31 @@ fn report_json((host, checks): &(Host, Vec<Check>)) -> Value {
     json!({ "host": host.as_str(), "checks": checks })
 }
 
-fn page(reports: &[(Host, Vec<Check>)]) -> String {
+/// What keeps hooks from guarding in whichever agent, a few of it, each on a line; and how much more there is.
+fn guards(places: &Places) -> (Vec<String>, usize) {
+    let engine = places.engine();
+    let loaded = engine.load(places.project().to_owned());
+    let off = engine.settings().settings.off.iter();
+    let mut found: Vec<String> = off
+        .map(|name| format!("the hooks of {name} are switched off in the settings: `becket config`"))
+        .collect();
+    let problems = loaded.problems.iter().chain(loaded.rules.iter().flat_map(|rules| rules.problems()));
+    found.extend(
+        problems.map(|problem| text::line(text::bounded(&problem.to_string(), 300).trim_end()).into_owned()),
+    );
+    let left = found.len().saturating_sub(MOST_PROBLEMS);
+    found.truncate(MOST_PROBLEMS);
+    (found, left)
+}
+
+fn page(places: &Places, reports: &[(Host, Vec<Check>)]) -> String {
     let mut page = String::new();
     if reports.is_empty() {
-        page.push_str("becket is plugged into no agent. Try `becket install codex`.\n");
+        page.push_str(
+            "becket is plugged into no agent, so none of your hooks guards any. Try `becket install codex`.\n",
+        );
+    } else {
+        page.push_str(&format!("For agents that are started in {}\n", line(places.here())));
     }
     for (host, checks) in reports {
         page.push_str(host.title());
@@ -259,10 +299,18 @@ fn examine_file(host: Host, places: &Places, runner: &mut Runner, file: &File) -
             checks.push(say("program", Finding::Bad, text));
         }
     }
+    if host == Host::Gemini && file.is_project && places.here() != places.project() {
+        let text = format!(
+            "Gemini CLI takes {shown} only where it is started in {}; in {} nothing of becket guards by it",
+            line(places.project()),
+            line(places.here())
+        );
+        checks.push(say("entry", Finding::Bad, text));
+    }
     let settings = Settings::read(host, places);
     let off = settings.off(host, places, (&file.path, bytes), file.is_project);
     match host {
-        Host::Codex => checks.extend(codex::checks(places, runner, &file.path, lines.len(), off)),
+        Host::Codex => checks.extend(codex::checks(places, runner, (&file.path, bytes), lines.len(), off)),
         Host::Gemini => {
             checks.extend(switches::checks(off));
             checks.push(settings.folder_trust(places));
