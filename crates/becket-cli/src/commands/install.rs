@@ -365,9 +365,14 @@ fn apply(places: &Places, change: &Change, way: Way) -> Result<()> {
 fn record(places: &Places, change: &Change, plugged_in: Option<bool>, made: &[Utf8PathBuf]) {
     let host = change.host.as_str();
     if let Err(error) = places.engine.record_install(host, &change.path, plugged_in, made) {
-        output::note(&format!(
-            "becket: `becket doctor` will not notice if the entries of {host} get lost: {error}"
-        ));
+        output::note(&match plugged_in {
+            Some(true) => {
+                format!("becket: `becket doctor` will not notice if the entries of {host} get lost: {error}")
+            }
+            _ => format!(
+                "becket: `becket doctor` may miss the entries of {host} that were just taken out: {error}"
+            ),
+        });
     }
 }
 
