@@ -163,8 +163,8 @@ fn what_codex_remembers_of_entries() {
         (found.trusted, found.changed, found.disabled)
     };
     let disabled = vec![("pre_tool_use:0:0".to_owned(), 5)];
-    assert_eq!(remembered(entries(&command), &[path]), (1, 0, disabled.clone()));
-    assert_eq!(remembered(entries(&command), &[Utf8Path::new("/l/hooks.json"), path]).0, 1);
+    assert_eq!(remembered(entries(command), &[path]), (1, 0, disabled.clone()));
+    assert_eq!(remembered(entries(command), &[Utf8Path::new("/l/hooks.json"), path]).0, 1);
     let altered = entries(&command.replace("630", "631"));
     assert_eq!(remembered(altered, &[path]), (0, 1, disabled), "trusted once, and as something else");
     assert_eq!(remembered("{}".to_owned(), &[path]), (0, 0, vec![]));
