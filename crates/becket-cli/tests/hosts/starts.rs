@@ -180,7 +180,7 @@ fn an_agent_that_hangs_is_ended_in_time_with_all_of_it() {
         command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
     });
     assert!(said.stdout.contains("it did not end in time"), "{}", said.stdout);
-    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(200), "{:?}", began.elapsed());
     assert!(!runs(&token));
 }
 
