@@ -22,6 +22,7 @@ fn job(program: &str, args: &[&str], stdin: &Arc<[u8]>) -> Job {
         dir: std::env::current_dir().unwrap(),
         env: std::env::vars_os().collect(),
         stdin: Arc::clone(stdin),
+        enough: None,
         limits: Limits {
             timeout: Duration::from_secs(30),
             grace: Duration::from_millis(200),

@@ -76,6 +76,10 @@ impl Capture {
         self.tail.extend(bytes);
     }
 
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
     /// Whether more came than is allowed.
     pub(crate) fn overflowed(&self) -> bool {
         let limit = self.keep.head.saturating_add(self.keep.tail) as u64;

@@ -38,6 +38,11 @@ impl Drain {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
+    /// The beginning of what was read.
+    pub(crate) fn so_far(&self) -> &[u8] {
+        self.capture.head()
+    }
+
     pub(crate) fn overflowed(&self) -> bool {
         self.capture.overflowed()
     }

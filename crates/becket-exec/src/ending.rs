@@ -53,6 +53,8 @@ pub enum End {
     /// It wrote more than was allowed where [`Overflow::End`](crate::Overflow::End) was asked for. Does
     /// not depend on timing: also said when the surplus was found after it had exited.
     Overflowed(Stream),
+    /// What it had written was [enough](crate::Job::enough), and it was cut short.
+    Sufficed,
     /// The batch was cancelled: it was cut short, or, where [`Ended::pid`] is `None`, never started.
     Cancelled,
     /// It could not be started.
@@ -68,7 +70,7 @@ impl End {
     /// Whether the job was ended by the runner before it ended by itself.
     #[must_use]
     pub fn cut_short(&self) -> bool {
-        matches!(self, Self::TimedOut | Self::Overflowed(_) | Self::Cancelled | Self::Lost)
+        matches!(self, Self::TimedOut | Self::Overflowed(_) | Self::Sufficed | Self::Cancelled | Self::Lost)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Giving a job its standard input.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::io::{Errno, write};
@@ -15,6 +15,8 @@ pub(crate) struct Feed {
     fd: OwnedFd,
     payload: Arc<[u8]>,
     written: usize,
+    /// Stays open behind the last byte.
+    holds: bool,
 }
 
 impl Feed {
@@ -22,9 +24,11 @@ impl Feed {
     ///
     /// Where all of it fits the writing end is closed before the job exists: no later fork of the
     /// embedding program can then hold it open and keep the job from seeing the end.
-    pub(crate) fn prepare(payload: &Arc<[u8]>) -> Result<(OwnedFd, Option<Self>), Errno> {
+    ///
+    /// With `holds` it stays open until it is dropped.
+    pub(crate) fn prepare(payload: &Arc<[u8]>, holds: bool) -> Result<(OwnedFd, Option<Self>), Errno> {
         let (read, fd) = pipe()?;
-        if payload.is_empty() {
+        if payload.is_empty() && !holds {
             return Ok((read, None));
         }
         if payload.len() > USUAL {
@@ -34,7 +38,7 @@ impl Feed {
         if payload.len() > ALWAYS_FITS {
             set_nonblocking(&fd)?;
         }
-        let feed = Self { fd, payload: Arc::clone(payload), written: 0 };
+        let feed = Self { fd, payload: Arc::clone(payload), written: 0, holds };
         Ok((read, feed.advance()))
     }
 
@@ -49,12 +53,11 @@ impl Feed {
                 Err(_) => return None,
             }
         }
-        None
+        self.holds.then_some(self)
     }
-}
 
-impl AsFd for Feed {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    /// What to wait for until more can be written, if anything is left.
+    pub(crate) fn waits(&self) -> Option<BorrowedFd<'_>> {
+        (self.written < self.payload.len()).then(|| self.fd.as_fd())
     }
 }

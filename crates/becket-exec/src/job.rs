@@ -22,9 +22,25 @@ pub struct Job {
     pub env: Vec<(OsString, OsString)>,
     /// What it reads from its standard input, then end of file. Any size; never reading it is no error.
     pub stdin: Arc<[u8]>,
+    /// For one that goes on until it is told to end, and answers meanwhile: its standard input stays open behind what it
+    /// reads, and once this says so of its standard output so far (its [`head`](Keep::head)) it is cut short, as
+    /// [`End::Sufficed`](crate::End::Sufficed).
+    pub enough: Option<Enough>,
     /// Its limits.
     pub limits: Limits,
 }
+
+/// Whether what a job has written is all that was wanted of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Enough(pub fn(&[u8]) -> bool);
+
+impl PartialEq for Enough {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Enough {}
 
 /// The limits of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,6 +14,7 @@
 //!     dir: "/".into(),
 //!     env: vec![("PATH".into(), "/usr/bin:/bin".into())],
 //!     stdin: b"a secret".as_slice().into(),
+//!     enough: None,
 //!     limits: Limits {
 //!         timeout: Duration::from_secs(5),
 //!         grace: Duration::from_millis(500),
@@ -52,7 +53,7 @@
 //! [`Limits::linger`] long. Its status is then looked at without reaping it, its process group is
 //! killed while it still holds the group's number, and then it is reaped.
 //!
-//! *Cutting short* (its deadline, too much output, cancelling): `TERM` and `CONT` to its group,
+//! *Cutting short* (its deadline, too much output, [enough](Job::enough) of it, cancelling): `TERM` and `CONT` to its group,
 //! [`Limits::grace`], `KILL`; and everything it started goes, as far as the [`Custody`] reaches.
 //!
 //! # What is left
@@ -121,7 +122,7 @@ pub use cancel::Cancel;
 pub use capture::Captured;
 pub use custody::Custody;
 pub use ending::{End, Ended, Stream};
-pub use job::{Job, Keep, Limits, Overflow};
+pub use job::{Enough, Job, Keep, Limits, Overflow};
 pub use keeper::{Keeper, KeeperError, Leased, Pool, keeper_main};
 pub use mark::MARK;
 pub use program::begin_program;

@@ -12,7 +12,7 @@ use crate::drain::{Drain, QUIET};
 use crate::ending::{End, Ended, Stream};
 use crate::feed::Feed;
 use crate::image::{self, Image};
-use crate::job::{Job, Limits};
+use crate::job::{Enough, Job, Limits};
 use crate::mark::Mark;
 use crate::pipes::Dir;
 use crate::start::StartError;
@@ -129,6 +129,7 @@ struct Running {
     feed: Option<Feed>,
     stdout: Drain,
     stderr: Drain,
+    enough: Option<Enough>,
     limits: Limits,
     started: Instant,
     deadline: Instant,
@@ -188,7 +189,7 @@ impl Running {
         let path = image::locate(job, dir.fd.as_fd())?;
         let image = Image::new(job, &path, &mark)?;
         let failed = |errno| StartError::of_resources(errno, &job.program);
-        let (stdin, feed) = Feed::prepare(&job.stdin).map_err(failed)?;
+        let (stdin, feed) = Feed::prepare(&job.stdin, job.enough.is_some()).map_err(failed)?;
         let (stdout, out) = Drain::prepare(job.limits.stdout).map_err(failed)?;
         let (stderr, err) = Drain::prepare(job.limits.stderr).map_err(failed)?;
         let started = Instant::now();
@@ -203,6 +204,7 @@ impl Running {
             feed,
             stdout,
             stderr,
+            enough: job.enough,
             limits: job.limits.clone(),
             started,
             deadline: deadline.map_or(own, |deadline| deadline.min(own)),
@@ -254,6 +256,8 @@ impl Running {
                 Some(End::Overflowed(stream))
             } else if self.exited {
                 None
+            } else if ready.stdout && self.enough.is_some_and(|enough| enough.0(self.stdout.so_far())) {
+                Some(End::Sufficed)
             } else if cancelled {
                 Some(End::Cancelled)
             } else {
@@ -369,7 +373,7 @@ impl Running {
 
     fn watched(&self) -> [(Option<BorrowedFd<'_>>, PollFlags); 4] {
         [
-            (self.feed.as_ref().map(AsFd::as_fd), PollFlags::OUT),
+            (self.feed.as_ref().and_then(Feed::waits), PollFlags::OUT),
             (self.stdout.open(), PollFlags::IN),
             (self.stderr.open(), PollFlags::IN),
             ((!self.exited).then(|| self.leader.fd.as_fd()), PollFlags::IN),

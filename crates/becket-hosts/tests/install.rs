@@ -4,8 +4,8 @@
 
 use becket_hosts::Host;
 use becket_hosts::install::{
-    InstallError, Line, flaws, has_traces, installed, is_installed_line, plugged, programs, runs_twice,
-    unplugged,
+    InstallError, Line, flaws, has_traces, installed, is_as_written, is_installed_line, plugged, programs,
+    runs_twice, unplugged,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -114,7 +114,7 @@ fn what_cannot_be_read_safely_is_left_alone_with_the_reason() {
 
 /// What is told of a file, the grave marked.
 fn told(host: Host, text: &[u8]) -> Vec<String> {
-    let flaws = flaws(host, text, &line(), &|_| false);
+    let flaws = flaws(host, text, &line());
     flaws.into_iter().map(|flaw| format!("{}{}", if flaw.is_grave { "! " } else { "" }, flaw.text)).collect()
 }
 
@@ -129,12 +129,12 @@ fn what_is_whole_has_no_flaw() {
     }
     let usual = Line { set: vec![("XDG_CONFIG_HOME".into(), "/home/dev/.config".into())], ..line() };
     let text = plugged(Host::Codex, None, &usual).unwrap();
-    let found = flaws(Host::Codex, text.as_bytes(), &line(), &|_| true);
+    let found = flaws(Host::Codex, text.as_bytes(), &line());
     assert!(found.len() == 1 && !found[0].is_grave, "the home is where it is anyway: {found:?}");
     let renamed = Line { program: "/opt/becket".into(), ..line() };
     let text = plugged(Host::Codex, None, &renamed).unwrap();
-    let found = flaws(Host::Codex, text.as_bytes(), &line(), &|program| program == "/opt/becket");
-    assert!(found.len() == 1 && !found[0].is_grave, "the same program under another name: {found:?}");
+    let found = flaws(Host::Codex, text.as_bytes(), &line());
+    assert!(found.len() == 1 && found[0].is_grave, "a program under another name may be any: {found:?}");
 }
 
 #[test]
@@ -410,5 +410,82 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn whatever_stands_beside_the_line_is_an_alteration() {
+    for host in [Host::Claude, Host::Codex, Host::Gemini] {
+        let whole = plugged(host, None, &line()).unwrap();
+        assert!(is_as_written(host, whole.as_bytes(), &line()));
+        for (from, to, why) in [
+            ("\"type\": \"command\"", "\"type\": \"prompt\"", "the entry's type is \"prompt\""),
+            ("\"type\": \"command\", ", "", "the entry has no type"),
+            (
+                "\"type\": \"command\"",
+                "\"type\": \"command\", \"env\": {\"PATH\": \"/x\"}",
+                "the key \"env\"",
+            ),
+            ("\"type\": \"command\"", "\"type\": \"command\", \"if\": \"Bash(rm *)\"", "the key \"if\""),
+            ("\"type\": \"command\"", "\"type\": \"command\", \"once\": true", "the key \"once\""),
+            (
+                "\"type\": \"command\"",
+                "\"type\": \"command\", \"asyncRewake\": true",
+                "the key \"asyncRewake\"",
+            ),
+            (
+                "\"type\": \"command\"",
+                "\"type\": \"command\", \"shell\": \"powershell\"",
+                "the key \"shell\"",
+            ),
+            ("{\"hooks\": [{", "{\"matcher\": \".*\", \"hooks\": [{", "the key \"matcher\""),
+            ("{\"hooks\": [{", "{\"sequential\": true, \"hooks\": [{", "the key \"sequential\""),
+        ] {
+            let altered = whole.replacen(from, to, 1);
+            assert_ne!(altered, whole);
+            let told = told(host, altered.as_bytes());
+            assert!(
+                told.iter().any(|said| said.starts_with("! it was altered") && said.contains(why)),
+                "{told:?}"
+            );
+            assert!(!is_as_written(host, altered.as_bytes(), &line()), "{host}: {why}");
+        }
+    }
+}
+
+#[test]
+fn a_plugin_that_only_vouches_for_itself_is_an_alteration() {
+    let other = Line { program: "/bin/echo".into(), ..line() };
+    let forged = plugged(Host::Opencode, None, &other).unwrap();
+    let found = told(Host::Opencode, forged.as_bytes());
+    assert!(found.iter().any(|said| said.contains("it runs /bin/echo")), "{found:?}");
+    let whole = plugged(Host::Opencode, None, &line()).unwrap();
+    let (first, rest) = whole.split_once('\n').unwrap();
+    let rest = rest.replace("verdict: \"deny\"", "verdict: \"allow\"");
+    let mark = first.split_once("sha256:").unwrap().0;
+    let hash = becket_core::hash::of(rest.as_bytes());
+    let forged = format!("{mark}sha256:{hash}\n{rest}");
+    let forged = forged.replace("sha256:sha256:", "sha256:");
+    let found = told(Host::Opencode, forged.as_bytes());
+    assert!(
+        found.iter().any(|said| said.contains("it is not the plugin that this becket writes")),
+        "{found:?}"
+    );
+    assert!(!is_as_written(Host::Opencode, forged.as_bytes(), &line()));
+}
+
+#[test]
+fn paths_that_gemini_would_change_are_refused() {
+    for (path, is_refused) in [
+        ("/home/$USER", true),
+        ("/home/a${X}b", true),
+        ("/home/a$1", true),
+        ("/home/a$", false),
+        ("/home/a$/b", false),
+        ("/home/a${", false),
+    ] {
+        let line = Line { home: path.into(), ..line() };
+        assert_eq!(plugged(Host::Gemini, None, &line).is_err(), is_refused, "{path}");
+        assert!(plugged(Host::Codex, None, &line).is_ok());
     }
 }

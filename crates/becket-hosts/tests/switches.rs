@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::sync::LazyLock;
+
 use becket_hosts::Host;
 use becket_hosts::install::{Line, plugged};
 use becket_hosts::switch::{self, Applies, FolderTrust, Layer, Reach, Read, Roots};
@@ -11,8 +13,12 @@ const USER: Reach = Reach::Everywhere;
 const PROJECT: Reach = Reach::Project;
 const MANAGED: Reach = Reach::Managed;
 
+/// Where a project's files are, which is left out where they are told.
+const OF_PROJECT: &str = "/home/dev/shop/.codex";
+
 fn roots(variable: switch::Variables<'_>) -> Roots<'_> {
-    Roots { home: Utf8Path::new("/home/dev"), project: Utf8Path::new("/home/dev/shop"), variable }
+    static LEVELS: LazyLock<Vec<Utf8PathBuf>> = LazyLock::new(|| vec!["/home/dev/shop".into()]);
+    Roots { home: Utf8Path::new("/home/dev"), levels: &LEVELS, variable }
 }
 
 fn none(_: &str) -> Option<String> {
@@ -20,9 +26,12 @@ fn none(_: &str) -> Option<String> {
 }
 
 fn files(said: &[(Reach, &str)]) -> Vec<Read> {
-    let file = |(at, (reach, text)): (usize, &(Reach, &str))| Read {
-        layer: Layer { path: format!("/{at}").into(), reach: *reach, suffix: None },
-        bytes: text.as_bytes().to_vec(),
+    let file = |(at, (reach, text)): (usize, &(Reach, &str))| {
+        let folder = if *reach == Reach::Project { OF_PROJECT } else { "" };
+        Read {
+            layer: Layer { path: format!("{folder}/{at}").into(), reach: *reach, suffix: None },
+            bytes: text.as_bytes().to_vec(),
+        }
     };
     said.iter().enumerate().map(file).collect()
 }
@@ -32,7 +41,7 @@ fn off(host: Host, said: &[(Reach, &str)]) -> Vec<(Applies, String)> {
     let entries = plugged(host, None, &line).unwrap();
     let names = switch::hook_names(host, entries.as_bytes());
     let found = switch::off(host, &files(said), &names, roots(&none), false);
-    found.into_iter().map(|off| (off.applies, off.text)).collect()
+    found.into_iter().map(|off| (off.applies, off.text.replacen(OF_PROJECT, "", 1))).collect()
 }
 
 /// Each as its place, line and key.
@@ -87,13 +96,79 @@ fn codex() {
 }
 
 #[test]
+fn codex_takes_settings_from_every_level_it_trusts() {
+    let levels: Vec<Utf8PathBuf> = vec!["/r".into(), "/r/sub".into(), "/r/sub/deep".into()];
+    let roots = Roots { home: Utf8Path::new("/home/dev"), levels: &levels, variable: &none };
+    let paths: Vec<_> = switch::layers(Host::Codex, roots).into_iter().map(|layer| layer.path).collect();
+    for level in &levels {
+        assert!(paths.contains(&level.join(".codex/config.toml")), "{paths:?}");
+    }
+    let read = |reach, path: &str, text: &str| Read {
+        layer: Layer { path: path.into(), reach, suffix: None },
+        bytes: text.as_bytes().to_vec(),
+    };
+    let off = "[features]\nhooks = false\n";
+    for (trusted, level, is_off) in [
+        ("/r", "/r/sub", true),
+        ("/r", "/r/sub/deep", true),
+        ("/r/sub", "/r/sub", true),
+        ("/r/sub", "/r/sub/deep", false),
+        ("/r/sub", "/r", false),
+        ("/r/su", "/r/sub", false),
+    ] {
+        let trust = format!("[projects.{trusted:?}]\ntrust_level = \"trusted\"\n");
+        let files = [
+            read(USER, "/c/config.toml", &trust),
+            read(PROJECT, &format!("{level}/.codex/config.toml"), off),
+        ];
+        let found = switch::off(Host::Codex, &files, &[], roots, false);
+        assert_eq!(!found.is_empty(), is_off, "{trusted} {level}: {found:?}");
+        assert!(
+            found.iter().all(|off| off.text.contains(" where it is started in /r/sub/deep.")),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn gemini_takes_settings_only_from_where_it_is_started() {
+    let levels: Vec<Utf8PathBuf> = vec!["/r".into(), "/r/sub".into()];
+    let roots = Roots { home: Utf8Path::new("/home/dev"), levels: &levels, variable: &none };
+    let project: Vec<_> =
+        switch::layers(Host::Gemini, roots).into_iter().filter(|layer| layer.reach == PROJECT).collect();
+    assert_eq!(project.len(), 1);
+    assert_eq!(project[0].path, "/r/sub/.gemini/settings.json");
+    let folders = br#"{"/r": "TRUST_FOLDER", "/r/sub": "DO_NOT_TRUST"}"#;
+    let real = |path: &Utf8Path| -> Utf8PathBuf { path.to_owned() };
+    assert_eq!(switch::folder_trust(&[], Some(folders), roots, &real), FolderTrust::Refused);
+}
+
+#[test]
 fn what_codex_remembers_of_entries() {
+    // The hash is the one that Codex itself made of this entry.
+    let command = "/usr/bin/becket hook codex --home /home/dev --deadline 630 --event PreToolUse";
+    let entries = |command: &str| {
+        serde_json::json!({"hooks": {"PreToolUse": [{"hooks": [
+            {"type": "command", "command": command, "timeout": 660}]}]}})
+        .to_string()
+    };
     let config = "[hooks.state.\"/h/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n\
-                  [hooks.state.\"/h/hooks.json:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:2\"\nenabled = false\n\
-                  [hooks.state.\"/h/hooks.json.other:stop:0:0\"]\nenabled = false\n";
-    let found = switch::remembered(config.as_bytes(), Utf8Path::new("/h/hooks.json"));
-    assert_eq!((found.trusted, found.disabled), (2, vec![("pre_tool_use:0:0".to_owned(), 5)]));
-    assert_eq!(switch::remembered(b"[", Utf8Path::new("/h")), switch::Remembered::default());
+                  [hooks.state.\"/h/hooks.json:pre_tool_use:0:0\"]\n\
+                  trusted_hash = \"sha256:0350a0fb1cdd33f9c03ff3f5ae956855b9aca14792564a81f4a93ecabc8bf7c3\"\n\
+                  enabled = false\n\
+                  [hooks.state.\"/h/hooks.json.other:pre_tool_use:0:0\"]\nenabled = false\n";
+    let path = Utf8Path::new("/h/hooks.json");
+    let remembered = |entries: String, paths: &[&Utf8Path]| {
+        let found = switch::remembered(config.as_bytes(), paths, entries.as_bytes());
+        (found.trusted, found.changed, found.disabled)
+    };
+    let disabled = vec![("pre_tool_use:0:0".to_owned(), 5)];
+    assert_eq!(remembered(entries(command), &[path]), (1, 0, disabled.clone()));
+    assert_eq!(remembered(entries(command), &[Utf8Path::new("/l/hooks.json"), path]).0, 1);
+    let altered = entries(&command.replace("630", "631"));
+    assert_eq!(remembered(altered, &[path]), (0, 1, disabled), "trusted once, and as something else");
+    assert_eq!(remembered("{}".to_owned(), &[path]), (0, 0, vec![]));
+    assert_eq!(switch::remembered(b"[", &[path], b""), switch::Remembered::default());
 }
 
 #[test]
@@ -123,6 +198,48 @@ fn gemini() {
     let names = switch::hook_names(Host::Gemini, entries.as_bytes());
     assert_eq!(switch::off(Host::Gemini, &files(&[(USER, command)]), &names, roots(&none), false).len(), 1);
     expect(Host::Gemini, &[(PROJECT, "{")], &[(Applies::Unknown, "/0: it is not JSON")]);
+}
+
+#[test]
+fn what_gemini_makes_of_odd_values() {
+    let project = |text: &str| off(Host::Gemini, &[(USER, "{}"), (PROJECT, text)]);
+    for (text, why) in [
+        (r#"{"hooks": null}"#, "`hooks` is null, which is no object, so Gemini CLI loses the hooks"),
+        (r#"{"hooks": []}"#, "`hooks` is [], "),
+        (r#"{"hooks": "x"}"#, "`hooks` is \"x\", "),
+        (r#"{"hooks": false}"#, "`hooks` is false, "),
+        (r#"{"hooksConfig": null}"#, "`hooksConfig` is null, so Gemini CLI does not start"),
+        (
+            r#"{"hooksConfig": {"enabled": "false"}}"#,
+            "`hooksConfig.enabled` is \"false\", so Gemini CLI runs no hook",
+        ),
+        (r#"{"hooksConfig": {"enabled": "$NOPE"}}"#, "`hooksConfig` holds a variable"),
+        (r#"{"hooksConfig": {"enabled": "${X:-}"}}"#, "`hooksConfig` holds a variable"),
+        (r#"{"hooksConfig": {"disabled": ["${HK:-becket}"]}}"#, "`hooksConfig` holds a variable"),
+        (r#"{"hooksConfig": {"enabled": []}}"#, "`hooksConfig.enabled` is [], so nobody can tell"),
+        (
+            r#"{"hooksConfig": {"disabled": "xbecketx"}}"#,
+            "`hooksConfig.disabled` is \"xbecketx\", so nobody can tell",
+        ),
+    ] {
+        let found = project(text);
+        assert!(
+            found.len() == 1 && found[0].0 == Applies::Here && found[0].1.contains(why),
+            "{text}: {found:?}"
+        );
+        let system = off(Host::Gemini, &[(USER, "{}"), (MANAGED, text)]);
+        assert!(system.len() == 1 && system[0].0 == Applies::Always, "{text}: {system:?}");
+    }
+    for text in [
+        r#"{"hooks": {"BeforeTool": []}}"#,
+        r#"{"hooks": {"BeforeTool": null}}"#,
+        r#"{"hooksConfig": []}"#,
+        r#"{"hooksConfig": "x"}"#,
+        r#"{"hooksConfig": {"enabled": null, "disabled": null}}"#,
+        r#"{"hooksConfig": {"disabled": ["other"]}}"#,
+    ] {
+        assert_eq!(project(text), vec![], "{text}");
+    }
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl Engine {
         if !read::exists(&self.settings().homes.becket) {
             return Ok(Vec::new());
         }
-        Ok(read_record(self.open_home()?)?.installs)
+        Ok(read_record(self.open_home()?).map_err(FileError::from)?.installs)
     }
 
     /// Records whether Becket is now plugged in, with the directories that were made for it; `None` forgets the file.
@@ -70,7 +70,14 @@ impl Engine {
     ) -> Result<(), FileError> {
         let home = self.open_home()?;
         let _one_at_a_time = home.lock_answers()?;
-        let mut record = read_record(home)?;
+        let mut record = match read_record(home) {
+            // What is plugged in from now on must be known; what stood there stays, for whoever can read it.
+            Err(Unreadable::Torn(_)) if plugged_in == Some(true) => {
+                put_aside(home)?;
+                Record::default()
+            }
+            read => read.map_err(FileError::from)?,
+        };
         let at = record.installs.iter().position(|install| install.host == host && install.path == path);
         let before = at.map(|at| record.installs.remove(at));
         if let Some(plugged_in) = plugged_in {
@@ -88,23 +95,62 @@ impl Engine {
     }
 }
 
-fn read_record(home: &Home) -> Result<Record, FileError> {
+/// Why there is no record to be had.
+enum Unreadable {
+    /// It is none, whatever it was.
+    Torn(FileError),
+    Other(FileError),
+}
+
+impl From<Unreadable> for FileError {
+    fn from(unreadable: Unreadable) -> Self {
+        match unreadable {
+            Unreadable::Torn(error) | Unreadable::Other(error) => error,
+        }
+    }
+}
+
+/// Renames what stands in the record's place, beside what was put there before.
+fn put_aside(home: &Home) -> Result<(), FileError> {
+    let path = home.file(FILE);
+    let free =
+        (1..100).map(|number| home.file(&format!("{FILE}.torn-{number}"))).find(|aside| !read::exists(aside));
+    let aside = free.ok_or_else(|| FileError::new(&path, "too many torn ones are kept beside it"))?;
+    std::fs::rename(&path, aside).map_err(|error| FileError::new(&path, error))
+}
+
+fn read_record(home: &Home) -> Result<Record, Unreadable> {
+    let fail = |why: String| Unreadable::Other(FileError::new(&home.file(FILE), why));
     let path = home.file(FILE);
     match read::read(&Place::file(path.clone(), LIMIT)) {
         Found::Missing => Ok(Record::default()),
         Found::File(file) => {
             if let Some(why) = file.unsafe_store {
-                return Err(FileError::new(&path, format!("{why}, so nothing in it is believed")));
+                return Err(fail(format!("{why}, so nothing in it is believed")));
             }
-            let record: Record =
-                serde_json::from_slice(&file.bytes).map_err(|error| FileError::new(&path, error))?;
+            let record: Record = match serde_json::from_slice(&file.bytes) {
+                Ok(record) => record,
+                Err(_) if is_newer(&file.bytes) => {
+                    return Err(fail("it was written by a newer Becket".to_owned()));
+                }
+                Err(error) => {
+                    let why = format!("{error}; the next `becket install` keeps it aside and writes another");
+                    return Err(Unreadable::Torn(FileError::new(&path, why)));
+                }
+            };
             if record.version > VERSION {
-                let why = format!("it was written by a newer Becket (form {})", record.version);
-                return Err(FileError::new(&path, why));
+                return Err(fail(format!("it was written by a newer Becket (form {})", record.version)));
             }
             Ok(record)
         }
-        Found::Refused(refusal) => Err(FileError::new(&path, refusal)),
-        Found::Folder { .. } => Err(FileError::new(&path, "it is a folder")),
+        Found::Refused(refusal) => Err(Unreadable::Other(FileError::new(&path, refusal))),
+        Found::Folder { .. } => Err(fail("it is a folder".to_owned())),
     }
+}
+
+/// Whether a record of another form says that it is a newer one.
+fn is_newer(bytes: &[u8]) -> bool {
+    let record: Option<serde_json::Value> = serde_json::from_slice(bytes).ok();
+    let version = record.and_then(|record| record.get("version")?.as_u64());
+    version.is_some_and(|version| version > VERSION.into())
 }

@@ -15,7 +15,7 @@ const BACKUP: &str = ".before-becket";
 /// Said of a link without a target.
 const NOWHERE: &str = "it is a link that leads nowhere";
 
-/// The file that `path` stands for, links followed.
+/// The file that `path` stands for, or will once it is made, links followed.
 ///
 /// # Errors
 /// A link that leads nowhere.
@@ -27,7 +27,11 @@ pub fn target(path: &Utf8Path) -> Result<Utf8PathBuf, FileError> {
             if fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
                 return Err(FileError::new(path, NOWHERE));
             }
-            Ok(path.to_owned())
+            // What is there of the way may lead elsewhere; the rest will be made there.
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+                return Ok(path.to_owned());
+            };
+            Ok(target(folder)?.join(name))
         }
         Err(error) => Err(FileError::new(path, error)),
     }
@@ -60,7 +64,11 @@ pub fn missing_directories(path: &Utf8Path) -> Vec<Utf8PathBuf> {
 
 /// Removes directories that were made for a file and are empty now, the innermost first; what holds anything stays.
 pub fn remove_empty(path: &Utf8Path, made: &[Utf8PathBuf]) {
-    let mut made: Vec<_> = made.iter().filter(|folder| path.starts_with(folder)).collect();
+    // By whichever links they were made, or were recorded by.
+    let real = |folder: &Utf8PathBuf| target(folder).unwrap_or_else(|_| folder.clone());
+    let mut made: Vec<Utf8PathBuf> =
+        made.iter().map(real).filter(|folder| path.starts_with(folder)).collect();
+    made.dedup();
     made.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     for folder in made {
         // It refuses links, and directories with anything in them.

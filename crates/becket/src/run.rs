@@ -83,6 +83,7 @@ fn started(command: &Command, bounds: &Bounds<'_>) -> becket_exec::Job {
         dir: command.directory.clone().into(),
         env: command.environment.iter().cloned().chain(mark).collect(),
         stdin: command.stdin.clone(),
+        enough: None,
         limits: becket_exec::Limits {
             timeout: command.timeout,
             grace: command.grace,

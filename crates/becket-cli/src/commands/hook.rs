@@ -25,6 +25,9 @@ use crate::output::{self, CommandError};
 /// The command with which `doctor` proves that a denial arrives. It exists nowhere, and is denied always.
 pub(super) const CANARY: &str = "becket-doctor-canary";
 
+/// Why it is denied: by this `doctor` tells that denial from every other.
+pub(super) const CANARY_REASON: &str = "becket: this is the call that must be denied, and it is";
+
 pub(crate) fn run(common: &Common, options: &Hook) -> Result {
     let began = Instant::now();
     // Exit code 2 is the refusal that all agents understand.
@@ -110,7 +113,7 @@ fn fire(common: &Common, options: &Hook, host: Host, decoded: &Decoded, began: I
     let mut outcome = engine.fire_from(&request, &caller);
     if is_canary(event) {
         outcome.decision = Decision::Deny;
-        outcome.reason = Some("becket: this is the call that must be denied, and it is".to_owned());
+        outcome.reason = Some(CANARY_REASON.to_owned());
     }
     Ok(answer::encode(host, event, &outcome))
 }

@@ -2,6 +2,7 @@
 
 use crate::exit::ExitCode;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
 use becket::core::text;
@@ -128,7 +129,7 @@ fn warnings(change: &Change, places: &Places) -> Vec<String> {
     let host = change.host;
     let after = change.after.as_deref().unwrap_or_default();
     // What stands around the entries may keep the agent from reading them.
-    let flaws = install::flaws(host, after.as_bytes(), &places.line, &|_| true);
+    let flaws = install::flaws(host, after.as_bytes(), &places.line);
     let flaws = flaws.into_iter().filter(|flaw| flaw.is_grave);
     let mut warnings: Vec<String> =
         flaws.map(|flaw| format!("{}: {}. Mend that", text::line(change.path.as_str()), flaw.text)).collect();
@@ -163,12 +164,16 @@ pub(super) struct Places {
     engine: Engine,
     home: Utf8PathBuf,
     project: Utf8PathBuf,
+    /// Where an agent would be started, and above it up to the repository's root, that first.
+    levels: Vec<Utf8PathBuf>,
     codex_home: Option<Utf8PathBuf>,
     config: Option<Utf8PathBuf>,
     claude: Option<Utf8PathBuf>,
     gemini: Option<Utf8PathBuf>,
     is_project: bool,
     line: Line,
+    /// The names under which this program is found, that of the line first.
+    names: Vec<Utf8PathBuf>,
 }
 
 /// A variable that is set to something.
@@ -186,16 +191,23 @@ impl Places {
             .filter_map(|name| directory(name).map(|value| ((*name).to_owned(), value.to_string())));
         let engine = engine(common, true)?;
         let project = engine.workspace(common.workspace.as_deref());
+        let names = names()?;
+        let start = match &common.workspace {
+            Some(_) => project.clone(),
+            None => super::directory(&[])?,
+        };
         Ok(Self {
             engine,
-            line: Line { program: program()?, home: home.clone(), set: set.collect() },
+            line: Line { program: names[0].clone(), home: home.clone(), set: set.collect() },
             codex_home: directory("CODEX_HOME"),
             config: directory("XDG_CONFIG_HOME"),
             claude: directory("CLAUDE_CONFIG_DIR"),
             gemini: directory("GEMINI_CLI_HOME"),
             home,
+            levels: levels(&start),
             project,
             is_project,
+            names,
         })
     }
 
@@ -221,15 +233,23 @@ impl Places {
 
     /// Where agents keep what may switch their hooks off.
     pub(super) fn roots(&self) -> Roots<'_> {
-        Roots { home: &self.home, project: &self.project, variable: &variable }
+        Roots { home: &self.home, levels: &self.levels, variable: &variable }
     }
 
-    pub(super) fn line(&self) -> &Line {
-        &self.line
+    /// What `install` would write now if it were called by the name that stands in a file, where that is one of this
+    /// program's; a name that only the file knows is none.
+    pub(super) fn line_of(&self, programs: &[Utf8PathBuf]) -> Line {
+        let known = self.names.iter().find(|name| programs.contains(name));
+        Line { program: known.unwrap_or(&self.line.program).clone(), ..self.line.clone() }
     }
 
     pub(super) fn project(&self) -> &Utf8Path {
         &self.project
+    }
+
+    /// Where an agent would be started.
+    pub(super) fn here(&self) -> &Utf8Path {
+        self.levels.last().unwrap_or(&self.project)
     }
 
     pub(super) fn codex_config(&self) -> Utf8PathBuf {
@@ -237,18 +257,51 @@ impl Places {
     }
 }
 
-/// The program by the name under which it is found, so that the line stays the same when a new version takes its
-/// place behind a link.
-fn program() -> Result<Utf8PathBuf> {
+/// A directory and those above it up to the root of its repository, the uppermost first; without one, it alone.
+fn levels(start: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let root = start.ancestors().position(|level| std::fs::symlink_metadata(level.join(".git")).is_ok());
+    let mut levels: Vec<_> = start.ancestors().take(root.unwrap_or(0) + 1).map(Utf8Path::to_owned).collect();
+    levels.reverse();
+    levels
+}
+
+/// The program by the names under which it is found. The first is what a line says: so it stays the same when a new
+/// version takes the program's place behind a link.
+fn names() -> Result<Vec<Utf8PathBuf>> {
     let own = std::env::current_exe()
         .map_err(|error| CommandError::new(format!("cannot tell where this program is: {error}")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
+    let mut names: Vec<PathBuf> = std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join("becket"))
-        .find(|candidate| candidate.canonicalize().ok() == own.canonicalize().ok());
-    Utf8PathBuf::from_path_buf(found.unwrap_or(own))
-        .map_err(|path| CommandError::new(format!("this program's path is not UTF-8: {}", path.display())))
+        .filter(|candidate| leads_to(candidate, &own))
+        .collect();
+    names.push(own);
+    let name = |path| {
+        Utf8PathBuf::from_path_buf(path).map_err(|path| {
+            CommandError::new(format!("this program's path is not UTF-8: {}", path.display()))
+        })
+    };
+    names.into_iter().map(name).collect()
+}
+
+/// Whether a path leads to a program for everybody, and not only for whoever follows it: `/proc/self/exe` is another
+/// for each.
+fn leads_to(path: &Path, own: &Path) -> bool {
+    let mut at = path.to_owned();
+    for _ in 0..40 {
+        let (Some(folder), Some(name)) = (at.parent(), at.file_name()) else { return false };
+        let Ok(folder) = folder.canonicalize() else { return false };
+        if folder.starts_with("/proc") {
+            return false;
+        }
+        at = folder.join(name);
+        match std::fs::read_link(&at) {
+            Ok(next) => at = folder.join(next),
+            Err(_) => return own.canonicalize().is_ok_and(|own| own == at),
+        }
+    }
+    false
 }
 
 fn change(host: Host, places: &Places, way: Way) -> Result<Change> {
@@ -312,9 +365,14 @@ fn apply(places: &Places, change: &Change, way: Way) -> Result<()> {
 fn record(places: &Places, change: &Change, plugged_in: Option<bool>, made: &[Utf8PathBuf]) {
     let host = change.host.as_str();
     if let Err(error) = places.engine.record_install(host, &change.path, plugged_in, made) {
-        output::note(&format!(
-            "becket: `becket doctor` will not notice if the entries of {host} get lost: {error}"
-        ));
+        output::note(&match plugged_in {
+            Some(true) => {
+                format!("becket: `becket doctor` will not notice if the entries of {host} get lost: {error}")
+            }
+            _ => format!(
+                "becket: `becket doctor` may miss the entries of {host} that were just taken out: {error}"
+            ),
+        });
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -168,7 +169,8 @@ fn a_program_that_is_gone_or_no_program_is_told() {
     let place = Place::new();
     let own = place.home().join("bin/becket");
     fs::create_dir_all(own.parent().unwrap()).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_becket"), &own).unwrap();
+    // Copied by another process: one that this one starts meanwhile would hold it open.
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_becket")).arg(&own).status().unwrap().success());
     let run = |arguments: &[&str]| {
         let mut command = place.command(&own);
         finish(command.args(arguments).spawn().unwrap(), "")
@@ -186,7 +188,7 @@ fn a_program_that_is_gone_or_no_program_is_told() {
     fs::remove_file(&own).unwrap();
     for agent in AGENTS {
         is_told(&place, agent, "program", "No such file");
-        is_told(&place, agent, "denial", "another program stands in the line");
+        is_told(&place, agent, "denial", "the doctor runs nothing else");
     }
 }
 
@@ -195,7 +197,7 @@ fn what_was_never_installed_or_was_uninstalled_is_none_of_the_doctors_business()
     let place = Place::new();
     place.write("home/.claude/settings.json", "{\"broken\": ");
     let said = place.becket(&["doctor"]);
-    assert_eq!((said.exit, said.stdout.contains("plugged into no agent")), (0, true), "{}", said.stdout);
+    assert_eq!((said.exit, said.stdout.contains("plugged into no agent")), (1, true), "{}", said.stdout);
     // Asked for by name it is told that it is not plugged in.
     assert_eq!(place.becket(&["doctor", "claude"]).exit, 1);
     // A copy that stays after uninstall, for the file has changed since, says nothing either.
@@ -206,7 +208,7 @@ fn what_was_never_installed_or_was_uninstalled_is_none_of_the_doctors_business()
     assert_eq!((said.exit, said.stdout.matches(" and stays: ").count()), (0, 1), "{}", said.stdout);
     assert!(place.read("home/.gemini/settings.json.before-becket").is_some());
     let said = place.becket(&["doctor"]);
-    assert_eq!((said.exit, said.stdout.contains("plugged into no agent")), (0, true), "{}", said.stdout);
+    assert_eq!((said.exit, said.stdout.contains("plugged into no agent")), (1, true), "{}", said.stdout);
 }
 
 #[test]
@@ -221,7 +223,8 @@ fn a_broken_file_can_be_mended_by_what_is_told() {
     // Or it is given up.
     fs::remove_file(place.home().join(".codex/hooks.json")).unwrap();
     assert_eq!(place.becket(&["uninstall", "codex"]).exit, 0);
-    assert_eq!(place.becket(&["doctor"]).exit, 0);
+    let said = place.becket(&["doctor"]);
+    assert_eq!((said.exit, said.stdout.contains("plugged into no agent")), (1, true), "{}", said.stdout);
 }
 
 #[test]
@@ -250,7 +253,7 @@ fn switches_in_the_agents_own_settings_are_told_with_their_place() {
         &place,
         "codex",
         "switch",
-        "/shop/.codex/config.toml:1: `features.hooks` is false, so Codex runs no hook in this",
+        "/shop/.codex/config.toml:1: `features.hooks` is false, so Codex runs no hook where",
     );
     place.write("shop/.codex/config.toml", "features = \n");
     is_told(&place, "codex", "switch", "it is not TOML");
@@ -347,4 +350,121 @@ fn no_program_that_a_project_names_is_started() {
             assert!(!place.shop().join("started").exists(), "{agent}: {}", said.stdout);
         }
     }
+}
+
+/// What the doctor says where it is started in a directory of the project's.
+fn started_in(place: &Place, directory: &str, arguments: &[&str]) -> Value {
+    let mut command = place.command(env!("CARGO_BIN_EXE_becket"));
+    command.args(arguments).arg("--json").current_dir(place.shop().join(directory));
+    finish(command.spawn().unwrap(), "").json()
+}
+
+fn bad(said: &Value, agent: &str, what: &str) -> Vec<String> {
+    found(said, agent, what).into_iter().filter(|check| check.0 == "bad").map(|check| check.1).collect()
+}
+
+#[test]
+fn settings_of_the_directory_in_which_the_agent_is_started_are_looked_at() {
+    let place = Place::new();
+    place.install(&["codex", "gemini", "claude"]);
+    fs::create_dir_all(place.shop().join("sub/deep")).unwrap();
+    place.write(
+        "home/.codex/config.toml",
+        format!("[projects.{:?}]\ntrust_level = \"trusted\"\n", place.shop()),
+    );
+    place.write("shop/sub/.codex/config.toml", "[features]\nhooks = false\n");
+    place.write("shop/sub/.gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}");
+    place.write("shop/sub/.claude/settings.json", "{\"disableAllHooks\": true}");
+    for (directory, codex, gemini, claude) in [("", 0, 0, 0), ("sub", 1, 1, 1), ("sub/deep", 1, 0, 1)] {
+        let said = started_in(&place, directory, &["doctor"]);
+        let here = place.shop().join(directory);
+        let here = here.to_str().unwrap().trim_end_matches('/');
+        assert_eq!(said["directory"], here);
+        for (agent, wanted) in [("codex", codex), ("gemini", gemini), ("claude", claude)] {
+            let told = bad(&said, agent, "switch");
+            assert_eq!(told.len(), wanted, "{agent} in {directory}: {told:?}");
+            assert!(
+                told.iter().all(|text| text.contains(&format!("where it is started in {here}."))),
+                "{told:?}"
+            );
+        }
+    }
+    // What the project's root says is nothing to Gemini below it.
+    place.write("shop/.gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}");
+    assert_eq!(bad(&started_in(&place, "sub/deep", &["doctor"]), "gemini", "switch"), Vec::<String>::new());
+    let folders = json!({place.shop().to_str().unwrap(): "TRUST_FOLDER",
+        place.shop().join("sub/deep").to_str().unwrap(): "DO_NOT_TRUST"});
+    place.write("home/.gemini/trustedFolders.json", folders.to_string());
+    let told = bad(&started_in(&place, "sub/deep", &["doctor"]), "gemini", "trust");
+    assert!(told.len() == 1 && told[0].contains("/shop/sub/deep is not trusted"), "{told:?}");
+    assert_eq!(bad(&started_in(&place, "sub", &["doctor"]), "gemini", "trust"), Vec::<String>::new());
+}
+
+#[test]
+fn a_projects_entries_for_gemini_guard_only_where_it_is_started() {
+    let place = Place::new();
+    assert_eq!(place.becket(&["install", "--project", "gemini"]).exit, 0);
+    assert_eq!(bad(&started_in(&place, "", &["doctor"]), "gemini", "entry"), Vec::<String>::new());
+    let told = bad(&started_in(&place, "sub", &["doctor"]), "gemini", "entry");
+    assert!(told.len() == 1 && told[0].contains("only where it is started in"), "{told:?}");
+}
+
+#[test]
+fn what_keeps_the_guards_themselves_from_loading_is_told() {
+    let place = Place::new();
+    place.install(&["claude"]);
+    let guards = |place: &Place| {
+        let said = place.becket(&["doctor", "--json"]);
+        assert_eq!(said.exit, 0, "{}", said.stdout);
+        let said = said.json();
+        let lines = said["guards"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned());
+        (lines.collect::<Vec<_>>(), said["more_guards"].as_u64().unwrap())
+    };
+    assert_eq!(guards(&place), (vec![], 0));
+    place.write("home/.albedo/hooks.json", "{\"hooks\": {\"PreToolUse\": [");
+    let (told, more) = guards(&place);
+    assert!(told.len() == 1 && more == 0 && told[0].contains("/.albedo/hooks.json"), "{told:?}");
+    assert!(place.becket(&["doctor"]).stdout.contains("Your hooks\n  note  /"));
+    place.write("home/.config/becket/config.toml", "[dialects]\nalbedo = false\n");
+    let (told, _) = guards(&place);
+    assert!(told.iter().any(|line| line.contains("the hooks of albedo are switched off")), "{told:?}");
+    let many: String = (0..20).map(|at| format!("nothing_{at} = 1\n")).collect();
+    place.write("home/.config/becket/config.toml", many);
+    let (told, more) = guards(&place);
+    assert!(told.len() == 5 && more > 10, "{told:?} {more}");
+    assert!(place.becket(&["doctor"]).stdout.contains("more: `becket list`"));
+}
+
+#[test]
+fn trust_is_told_by_the_hash_where_codex_cannot_be_asked() {
+    let place = Place::new();
+    place.install(&["codex"]);
+    let file = place.home().join(".codex/hooks.json");
+    let config = |hash: &str| {
+        let events: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let events = events["hooks"].as_object().unwrap().keys().map(|event| {
+            let mut label = String::new();
+            for character in event.chars() {
+                if character.is_uppercase() && !label.is_empty() {
+                    label.push('_');
+                }
+                label.extend(character.to_lowercase());
+            }
+            label
+        });
+        let of = |label: String| {
+            format!(
+                "[hooks.state.{:?}]\ntrusted_hash = {hash:?}\n",
+                format!("{}:{label}:0:0", file.display())
+            )
+        };
+        place.write("home/.codex/config.toml", events.map(of).collect::<String>());
+    };
+    config("sha256:0");
+    let told = bad(&place.becket(&["doctor", "--json"]).json(), "codex", "trust");
+    assert!(
+        told.len() == 1 && told[0].contains("0 of 11 entries are trusted, 11 were trusted as they"),
+        "{told:?}"
+    );
+    assert!(told[0].contains("no program `codex` was found"), "{told:?}");
 }

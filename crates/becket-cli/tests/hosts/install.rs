@@ -258,3 +258,41 @@ fn a_file_that_the_agent_does_not_read_is_said_at_once() {
         assert!(said.stderr.contains(why), "{}", said.stderr);
     }
 }
+
+#[test]
+fn directories_that_were_made_behind_a_link_go_too() {
+    let place = Place::new();
+    let dotfiles = place.home().parent().unwrap().join("dotfiles");
+    fs::create_dir(&dotfiles).unwrap();
+    symlink(&dotfiles, place.home().join(".config")).unwrap();
+    symlink("../dotfiles", place.home().join(".gemini")).unwrap();
+    place.install(&["opencode", "gemini"]);
+    assert!(dotfiles.join("opencode/plugin/becket.js").exists() && dotfiles.join("settings.json").exists());
+    assert_eq!(place.becket(&["uninstall", "opencode", "gemini"]).exit, 0);
+    let left: Vec<_> = fs::read_dir(&dotfiles).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_told_and_written_anew() {
+    let place = Place::new();
+    let record = "home/.local/state/becket/installed.json";
+    for torn in ["{\"version\":1,\"installs\":[", "", "null", "[]"] {
+        place.install(&["claude"]);
+        place.write(record, torn);
+        let said = place.becket(&["doctor", "claude"]);
+        assert!(said.exit == 1 && said.stderr.contains("`becket install` keeps it aside"), "{}", said.stderr);
+        // Uninstall changes the agent's file, and says what the record will make the doctor think.
+        let said = place.becket(&["uninstall", "claude"]);
+        assert!(said.exit == 0 && !said.stderr.contains("get lost"), "{}", said.stderr);
+        let said = place.becket(&["install", "claude"]);
+        assert_eq!((said.exit, said.stderr.as_str()), (0, ""));
+        assert!(place.read(record).unwrap().contains("\"claude\""));
+        assert_eq!(place.becket(&["doctor", "claude"]).exit, 0);
+    }
+    assert_eq!(place.read(format!("{record}.torn-1")).unwrap(), "{\"version\":1,\"installs\":[");
+    // A newer one is nobody's to put aside.
+    place.write(record, "{\"version\":99,\"others\":[]}");
+    assert!(place.becket(&["install", "claude"]).stderr.contains("written by a newer Becket"));
+    assert_eq!(place.read(record).unwrap(), "{\"version\":99,\"others\":[]}");
+}

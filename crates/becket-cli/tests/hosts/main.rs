@@ -6,3 +6,4 @@ mod doctor;
 mod hook;
 mod install;
 mod place;
+mod starts;

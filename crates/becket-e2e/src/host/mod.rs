@@ -92,6 +92,22 @@ impl Host {
         sandbox.run(&mut command, longest)
     }
 
+    /// As [`Self::ask`], started in a directory of the project's.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn ask_below(
+        self,
+        sandbox: &Sandbox,
+        model: &Model,
+        prompt: &str,
+        directory: &str,
+        longest: Duration,
+    ) -> Result<Ran, Error> {
+        let mut command = self.asking(sandbox, model, prompt);
+        sandbox.run(command.current_dir(sandbox.project().join(directory)), longest)
+    }
+
     /// Starts asking it, and ends it and its process group when the result is dropped.
     ///
     /// # Errors

@@ -16,6 +16,9 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
         Behaviour::of(Host::Codex, "installed/and-trusted-by-the-agent", trusted),
         Behaviour::all("installed/twice-is-one-event", twice),
         Behaviour::all("installed/switched-off-and-told", switched_off),
+        Behaviour::of(Host::Codex, "installed/switched-off-below-and-told", switched_off_below),
+        Behaviour::of(Host::Gemini, "installed/switched-off-below-and-told", switched_off_below),
+        Behaviour::of(Host::Codex, "installed/trusted-by-hash", trusted_by_hash),
     ]
 }
 
@@ -132,9 +135,81 @@ fn switches(host: Host) -> &'static [(&'static str, &'static str, &'static str, 
                 "{\"hooksConfig\": {\"enabled\": false}}",
                 "settings.json:1: `hooksConfig.enabled` is false",
             ),
+            ("project/.gemini/settings.json", "", "{\"hooks\": null}", "`hooks` is null"),
+            ("project/.gemini/settings.json", "", "{\"hooks\": []}", "`hooks` is []"),
+            (
+                "project/.gemini/settings.json",
+                "",
+                "{\"hooksConfig\": {\"enabled\": \"false\"}}",
+                "`hooksConfig.enabled` is \"false\"",
+            ),
+            (
+                "project/.gemini/settings.json",
+                "",
+                "{\"hooksConfig\": {\"disabled\": [\"${NONE:-becket}\"]}}",
+                "`hooksConfig` holds a variable",
+            ),
         ],
         Host::Opencode => &[],
     }
+}
+
+/// Of a project's directories each agent takes settings from other ones: `doctor` tells what is off exactly where the
+/// agent asks no hook.
+fn switched_off_below(context: &Context, host: Host) -> Result<(), Error> {
+    let (file, text, is_off_below_that) = match host {
+        Host::Codex => ("project/sub/.codex/config.toml", "features.hooks = false\n", true),
+        _ => ("project/sub/.gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}", false),
+    };
+    for (directory, is_off) in [("", false), ("sub", true), ("sub/deep", is_off_below_that)] {
+        let sandbox = context.sandbox(host)?;
+        Dialect::Albedo.forbid(&sandbox, "forbidden", "not in this house")?;
+        let ran = sandbox.root().join("project/forbidden").display().to_string();
+        let model = Model::start(Script::new([host.shell(&format!("echo x >{ran}"))]))?;
+        host.configure(&sandbox, &model)?;
+        sandbox.becket(&["install", host.name()])?;
+        let trusted = format!("{{{:?}: \"TRUST_FOLDER\"}}", sandbox.project());
+        sandbox.write("home/.gemini/trustedFolders.json", &trusted)?;
+        sandbox.write(file, text)?;
+        sandbox.write("project/sub/deep/file", "")?;
+        // Codex looks at a repository's directories together, and knows one when it sees one.
+        let mut git = std::process::Command::new("git");
+        let is_made = git.args(["init", "-q", "."]).current_dir(sandbox.project()).status()?.success();
+        let mut doctor = sandbox.command("becket");
+        doctor.args(["doctor", host.name()]).current_dir(sandbox.project().join(directory));
+        let doctor = sandbox.run(&mut doctor, MINUTE)?;
+        let is_told = doctor.stdout.lines().any(|line| line.contains("BAD") && line.contains("switch: "));
+        let ran = host.ask_below(&sandbox, &model, "fix the bug", directory, 2 * MINUTE)?;
+        let played = Played { sandbox, ran, model };
+        played.expect(is_made, "a repository")?;
+        played
+            .expect(is_told == is_off, &format!("{directory}: off is {is_off}, not:\n{}", doctor.stdout))?;
+        played.expect(played.has("forbidden") == is_off, &format!("{directory}: off is {is_off}"))?;
+    }
+    Ok(())
+}
+
+/// Where Codex cannot be asked, `doctor` computes its hashes; and a line that changed since is not trusted.
+fn trusted_by_hash(context: &Context, host: Host) -> Result<(), Error> {
+    let sandbox = context.sandbox(host)?;
+    let model = Model::start(Script::new([]))?;
+    host.configure(&sandbox, &model)?;
+    sandbox.becket(&["install", "codex"])?;
+    host.trust(&sandbox, MINUTE)?;
+    let trust = |sandbox: &Sandbox| -> Result<String, Error> {
+        let mut doctor = sandbox.command("becket");
+        let path = format!("{}:/usr/bin:/bin", sandbox.root().join("other").display());
+        let ran = sandbox.run(doctor.args(["doctor", "codex"]).env("PATH", path), MINUTE)?;
+        Ok(ran.stdout.lines().filter(|line| line.contains("trust: ")).collect())
+    };
+    let all = trust(&sandbox)?;
+    let file = "home/.codex/hooks.json";
+    let changed = sandbox.read(file).unwrap_or_default().replacen("\"timeout\": 660", "\"timeout\": 661", 1);
+    sandbox.write(file, &changed)?;
+    let less = trust(&sandbox)?;
+    let is_so =
+        all.contains("all 11 entries are trusted") && less.contains("10 of 11 entries are trusted, 1 were");
+    if is_so { Ok(()) } else { Err(format!("{all}\n{less}").into()) }
 }
 
 /// What switches an agent's hooks off in truth, `doctor` finds.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use becket_exec::End;
+use becket_exec::{End, Enough};
 
 use crate::support::*;
 use crate::tests;
@@ -15,6 +15,7 @@ tests![
     closing_it_at_once_is_no_failure,
     ten_cats_at_once,
     each_gets_its_own_copy,
+    what_answers_until_it_is_told_to_end_is_ended_once_it_said_enough,
 ];
 
 fn payload(size: usize) -> Vec<u8> {
@@ -86,5 +87,24 @@ fn each_gets_its_own_copy() {
         let jobs = vec![program("md5sum", &[]).stdin(payload(2 << 20)); 4];
         let ends = run_all(custody, &jobs);
         assert!(ends.iter().all(|ended| ended.stdout == ends[0].stdout && ended.stdout.total > 30));
+    });
+}
+
+fn what_answers_until_it_is_told_to_end_is_ended_once_it_said_enough() {
+    let is_enough = Some(Enough(|output| output.ends_with(b"second\n")));
+    each_custody(|custody| {
+        let answers = "while read -r line; do sleep 0.1; echo \"$line\"; done; echo closed";
+        let mut job = sh(answers).stdin(&b"first\nsecond\n"[..]);
+        job.enough = is_enough;
+        let ended = run_one(custody, job);
+        assert_eq!((ended.end, ended.stdout.head.as_slice()), (End::Sufficed, &b"first\nsecond\n"[..]));
+        // What is never enough ends at its deadline, or by itself.
+        let mut job = sh(answers).stdin(&b"first\n"[..]).timeout(ms(600));
+        job.enough = is_enough;
+        let ended = run_one(custody, job);
+        assert!(ended.end == End::TimedOut && ended.stdout.head.starts_with(b"first\n"), "{ended:?}");
+        let mut job = sh("echo first");
+        job.enough = is_enough;
+        assert_eq!(run_one(custody, job).end, End::Exited(0));
     });
 }

@@ -32,6 +32,7 @@ pub(crate) fn program(program: &str, args: &[&str]) -> Job {
         dir: "/".into(),
         env: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or("/usr/bin:/bin".into()))],
         stdin: Arc::from([]),
+        enough: None,
         limits: limits(),
     }
 }

@@ -1,14 +1,17 @@
 //! Plugging in: which file of the agent's changes, and how.
 
 pub mod edit;
+mod flaws;
 mod plugin;
 
 use becket_core::event::EventName;
 use becket_core::spelling::shell_quote;
 use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
 
 pub use edit::EditError;
 use edit::Entry;
+pub use flaws::{Flaw, flaws, is_as_written};
 
 use crate::Host;
 use crate::loss::Row;
@@ -115,6 +118,22 @@ pub fn is_installed_line(host: Host, command: &str) -> bool {
     is_becket && options.first().is_some_and(|first| first == "--home") && options.chunks(2).all(is_pair)
 }
 
+/// What the agent itself would replace in a text of its settings: a variable, as Gemini CLI looks for them.
+fn expanded(host: Host, text: &str) -> Option<&str> {
+    if host != Host::Gemini {
+        return None;
+    }
+    text.match_indices('$').find_map(|(at, _)| {
+        let rest = &text[at..];
+        if let Some(inside) = rest.strip_prefix("${") {
+            return inside.find('}').filter(|end| *end > 0).map(|end| &rest[..end + 3]);
+        }
+        let name = rest[1..].find(|next: char| !next.is_ascii_alphanumeric() && next != '_');
+        let end = name.map_or(rest.len(), |end| end + 1);
+        (end > 1).then(|| &rest[..end])
+    })
+}
+
 /// Where the agent looks, for a person or for a project.
 #[derive(Debug, Clone, Copy)]
 pub enum Scope<'a> {
@@ -191,6 +210,11 @@ pub enum InstallError {
     /// The plugin file.
     #[error("it was changed since becket wrote it; move it away if that was not you")]
     Changed,
+    /// The line.
+    #[error(
+        "{0} would put something else in the place of `{1}`, which is part of a path in the line; use paths without it"
+    )]
+    Expanded(&'static str, String),
 }
 
 /// The file's text with Becket plugged in. `before` is `None` for a file that is not there.
@@ -198,6 +222,9 @@ pub enum InstallError {
 /// # Errors
 /// Why the file must be left alone.
 pub fn plugged(host: Host, before: Option<&[u8]>, line: &Line) -> Result<String, InstallError> {
+    if let Some(variable) = line.argv(host, None).iter().find_map(|word| expanded(host, word)) {
+        return Err(InstallError::Expanded(host.title(), variable.to_owned()));
+    }
     if host != Host::Opencode {
         return Ok(edit::add(before, &entries(host, line), &|command| is_installed_line(host, command))?);
     }
@@ -223,257 +250,55 @@ pub fn unplugged(host: Host, before: &[u8]) -> Result<Option<String>, InstallErr
     }
 }
 
-/// Something that is wrong with a file that should hold Becket's entries.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
-    /// Whether something goes unguarded by it; else it is only to be known.
-    pub is_grave: bool,
-    /// Whether a person must mend the file first; else a new install mends it.
-    pub by_hand: bool,
-    /// What; for people.
-    pub text: String,
-}
-
-/// What is wrong with the entries in an agent's file, or with the file around them. `line` is what would be installed
-/// now; `is_same` tells whether a program is that one under another name.
-pub fn flaws(host: Host, bytes: &[u8], line: &Line, is_same: &dyn Fn(&Utf8Path) -> bool) -> Vec<Flaw> {
-    if let Some(text) = unreadable(host, bytes) {
-        return vec![Flaw { is_grave: true, by_hand: true, text }];
-    }
-    let mut flaws: Vec<Flaw> = other_in_file(host, bytes).into_iter().collect();
-    if has_traces(host, bytes) {
-        let differences = differences(host, bytes, line, is_same);
-        flaws.extend(differences.into_iter().map(|text| Flaw { is_grave: true, by_hand: false, text }));
-        let is_whole = plugged(host, Some(bytes), line).is_ok_and(|text| text.as_bytes() == bytes);
-        if !is_whole && flaws.is_empty() {
-            let text = format!(
-                "its entries are others than this becket would write; `becket install {host}` renews them"
-            );
-            flaws.push(Flaw { is_grave: false, by_hand: false, text });
-        }
-    }
-    flaws
-}
-
-/// Why nobody can read the file, and what the agent makes of that.
-fn unreadable(host: Host, bytes: &[u8]) -> Option<String> {
-    if host == Host::Opencode {
-        let is_changed = match plugin::whose(bytes) {
-            plugin::Whose::Ours => false,
-            plugin::Whose::Changed => true,
-            // Somebody put something before the line by which it is known.
-            plugin::Whose::Other => has_traces(host, bytes),
-        };
-        return is_changed
-            .then(|| "it was changed since becket wrote it, so nobody can tell what it does".to_owned());
-    }
-    let title = host.title();
-    let effect = match host {
-        Host::Gemini => "does not start with it",
-        _ => "reads none of it, so nothing of becket guards there",
-    };
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return Some(format!("it is not valid UTF-8: {title} {effect}"));
-    };
-    if let Err(error) = edit::check(text) {
-        let error = error.to_string();
-        return Some(format!("{}: {title} {effect}", becket_core::text::line(&error)));
-    }
-    match edit::plainness(text) {
-        edit::Plainness::Marked if host != Host::Claude => {
-            Some(format!("it begins with a byte order mark: {title} {effect}"))
-        }
-        edit::Plainness::Commas if host != Host::Claude => {
-            Some(format!("it has a comma behind a last item: {title} {effect}"))
-        }
-        edit::Plainness::Comments if host == Host::Codex => {
-            Some(format!("{title} reads only plain JSON, without comments: it {effect}"))
-        }
-        _ => None,
-    }
-}
-
-/// What else in the same file keeps the agent from reading the entries, or might.
-fn other_in_file(host: Host, bytes: &[u8]) -> Option<Flaw> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    match host {
-        Host::Codex => {
-            let root = edit::value(text)?;
-            let other =
-                root.as_object()?.keys().find(|key| !matches!(key.as_str(), "hooks" | "description"))?;
-            let text = format!(
-                "Codex skips the whole file for the key {}: it takes only `hooks` and `description`",
-                becket_core::text::quote(other)
-            );
-            Some(Flaw { is_grave: true, by_hand: true, text })
-        }
-        Host::Claude if edit::plainness(text) != edit::Plainness::Plain => Some(Flaw {
-            is_grave: false,
-            by_hand: true,
-            text: "it is more than plain JSON, which is all that Claude Code's reference promises to read; its /hooks \
-                   page shows whether it did"
-                .to_owned(),
-        }),
-        _ => None,
-    }
-}
-
-/// What an installed line says.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Words {
-    program: Utf8PathBuf,
-    home: Option<String>,
-    set: Vec<(String, String)>,
-    deadline: Option<u64>,
-    event: Option<String>,
-}
-
-impl Words {
-    fn of(argv: &[String]) -> Option<Self> {
-        let [program, _, _, options @ ..] = argv else { return None };
-        let mut words = Self { program: program.into(), ..Self::default() };
-        for pair in options.chunks(2) {
-            let [option, value] = pair else { return None };
-            match option.as_str() {
-                "--home" => words.home = Some(value.clone()),
-                "--deadline" => words.deadline = Some(value.parse().ok()?),
-                "--event" => words.event = Some(value.clone()),
-                _ => words.set.extend(value.split_once('=').map(|(name, value)| (name.into(), value.into()))),
-            }
-        }
-        Some(words)
-    }
-}
-
-/// The homes that are truly moved, in an order of their own: a variable that says where a home is anyway moves none.
-fn moved(set: &[(String, String)], home: &Utf8Path) -> Vec<String> {
-    let usual = |name: &str| match name {
-        "ALBEDO_HOME" => Some(".albedo"),
-        "CODEX_HOME" => Some(".codex"),
-        "XDG_CACHE_HOME" => Some(".cache"),
-        "XDG_CONFIG_HOME" => Some(".config"),
-        "XDG_DATA_HOME" => Some(".local/share"),
-        "XDG_STATE_HOME" => Some(".local/state"),
-        _ => None,
-    };
-    let is_moved = |(name, value): &&(String, String)| {
-        usual(name).is_none_or(|usual| home.join(usual) != Utf8Path::new(value))
-    };
-    let mut moved: Vec<String> =
-        set.iter().filter(is_moved).map(|(name, value)| format!("{name}={value}")).collect();
-    moved.sort();
-    moved
-}
-
-/// How the entries differ from what would be installed, where that changes what is guarded.
-fn differences(host: Host, bytes: &[u8], line: &Line, is_same: &dyn Fn(&Utf8Path) -> bool) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let mut say = |what: String| {
-        if !found.contains(&what) {
-            found.push(what);
-        }
-    };
-    let shown = |text: &str| becket_core::text::line(text).into_owned();
-    let entries = our_entries(host, bytes);
-    let (mut misplaced, mut hurried) = (Vec::new(), Vec::new());
-    let unguarded: Vec<&str> = host
-        .rows()
-        .iter()
-        .filter(|row| host != Host::Opencode || row.event == EventName::PreToolUse)
-        .filter(|row| !entries.iter().any(|entry| entry.event == row.native && entry.guards))
-        .map(|row| row.native)
-        .collect();
-    if !unguarded.is_empty() {
-        say(format!(
-            "no entry guards at {}: it is missing, bound to some tools, or not waited for",
-            unguarded.join(", ")
-        ));
-    }
-    for entry in &entries {
-        let Some(words) = Words::of(&entry.argv) else {
-            say("a line in it cannot be read".to_owned());
-            continue;
-        };
-        if words.program != line.program && !is_same(&words.program) {
-            say(format!(
-                "it runs {}, which is another program than this one, {}",
-                shown(words.program.as_str()),
-                shown(line.program.as_str())
-            ));
-        }
-        if words.home.as_deref() != Some(line.home.as_str()) {
-            let home = words.home.as_deref().unwrap_or_default();
-            say(format!(
-                "it guards with the hooks of the home {}, not {}",
-                shown(home),
-                shown(line.home.as_str())
-            ));
-        }
-        let (said, wanted) = (moved(&words.set, &line.home), moved(&line.set, &line.home));
-        if said != wanted {
-            let names =
-                |set: &[String]| if set.is_empty() { "none".to_owned() } else { shown(&set.join(" ")) };
-            say(format!(
-                "it moves other homes ({}) than the variables here do ({})",
-                names(&said),
-                names(&wanted)
-            ));
-        }
-        if host == Host::Opencode {
-            continue;
-        }
-        let Some(row) = host.rows().iter().find(|row| row.native == entry.event) else { continue };
-        if words.event.as_deref() != Some(row.event.as_str()) {
-            misplaced.push(row.native);
-        }
-        let unit = if host == Host::Gemini { 1000 } else { 1 };
-        let is_short = entry.timeout.is_none_or(|timeout| timeout < u64::from(row.patience) * unit);
-        if is_short || words.deadline.is_none_or(|deadline| deadline > u64::from(row.deadline())) {
-            hurried.push(row.native);
-        }
-    }
-    if !misplaced.is_empty() {
-        say(format!("a line stands under another event than it says: {}", misplaced.join(", ")));
-    }
-    if !hurried.is_empty() {
-        say(format!("{} does not wait for the answer at {}", host.title(), hurried.join(", ")));
-    }
-    found
-}
-
 /// One line of Becket's in a file, whether or not it guards.
-struct OurEntry {
-    event: String,
-    guards: bool,
-    argv: Vec<String>,
-    timeout: Option<u64>,
+pub(crate) struct OurEntry {
+    pub(crate) event: String,
+    pub(crate) guards: bool,
+    pub(crate) argv: Vec<String>,
+    pub(crate) timeout: Option<u64>,
+    /// Where it stands among the groups of its event, and in its group.
+    pub(crate) place: (usize, usize),
+    /// The entry itself and its group; nothing for a plugin.
+    pub(crate) handler: Value,
+    pub(crate) group: Value,
 }
 
-fn our_entries(host: Host, bytes: &[u8]) -> Vec<OurEntry> {
+pub(crate) fn our_entries(host: Host, bytes: &[u8]) -> Vec<OurEntry> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
     if host == Host::Opencode {
         let argv = text.lines().find_map(|line| line.strip_prefix("const LINE = "));
         let argv: Option<Vec<String>> = argv.and_then(|argv| serde_json::from_str(argv).ok());
         let event = "tool.execute.before".to_owned();
-        return argv.map(|argv| OurEntry { event, guards: true, argv, timeout: None }).into_iter().collect();
+        let entry = |argv| OurEntry {
+            event,
+            guards: true,
+            argv,
+            timeout: None,
+            place: (0, 0),
+            handler: Value::Null,
+            group: Value::Null,
+        };
+        return argv.map(entry).into_iter().collect();
     }
     let root = edit::value(text).unwrap_or_default();
     let events = root.get("hooks").and_then(|hooks| hooks.as_object()).into_iter().flatten();
     let mut entries = Vec::new();
     for (event, groups) in events {
-        for group in groups.as_array().into_iter().flatten() {
-            for handler in group.get("hooks").and_then(|hooks| hooks.as_array()).into_iter().flatten() {
-                let Some(command) = handler.get("command").and_then(|command| command.as_str()) else {
-                    continue;
-                };
+        for (group_at, group) in groups.as_array().into_iter().flatten().enumerate() {
+            let handlers = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
+            for (at, handler) in handlers.enumerate() {
+                let Some(command) = handler.get("command").and_then(Value::as_str) else { continue };
                 if !is_installed_line(host, command) {
                     continue;
                 }
                 entries.push(OurEntry {
                     event: event.clone(),
-                    guards: is_for_all(group) && is_waited_for(handler),
+                    guards: flaws::is_for_all(group) && flaws::is_waited_for(handler),
                     argv: shell_words(command).unwrap_or_default(),
-                    timeout: handler.get("timeout").and_then(serde_json::Value::as_u64),
+                    timeout: handler.get("timeout").and_then(Value::as_u64),
+                    place: (group_at, at),
+                    handler: handler.clone(),
+                    group: group.clone(),
                 });
             }
         }
@@ -511,16 +336,6 @@ pub fn has_traces(host: Host, bytes: &[u8]) -> bool {
         }
         _ => !our_entries(host, bytes).is_empty() || text.contains(&format!(" hook {host} --home ")),
     }
-}
-
-/// Whether a group of entries is for every tool, as `install` writes it.
-fn is_for_all(group: &serde_json::Value) -> bool {
-    group.get("matcher").is_none_or(|matcher| matches!(matcher.as_str(), Some("" | "*" | ".*")))
-}
-
-/// Whether the agent waits for an entry's answer.
-fn is_waited_for(handler: &serde_json::Value) -> bool {
-    handler.get("async") != Some(&true.into())
 }
 
 /// The installed commands of a file that really guard, each with the event it stands under; as a shell would be given

@@ -4,24 +4,26 @@ mod codex;
 mod run;
 mod switches;
 
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
 use becket::core::text;
 use becket::{Install, others};
 use becket_hosts::Host;
-use becket_hosts::answer::is_denial;
-use becket_hosts::install::{self, edit};
+use becket_hosts::answer::{Words, is_denial};
+use becket_hosts::install::{self, Line, edit};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use super::Result;
-use super::hook::CANARY;
+use super::hook::{CANARY, CANARY_REASON};
 use super::install::{Places, list, named, next_steps};
 use crate::args::Common;
 use crate::exit::ExitCode;
 use crate::output::{self, CommandError};
+use run::{Runner, Start};
 use switches::Settings;
 
 /// How long an agent may take to say its version.
@@ -29,6 +31,12 @@ const VERSION_TIME: Duration = Duration::from_secs(20);
 
 /// How long the canary may take.
 const CANARY_TIME: Duration = Duration::from_secs(60);
+
+/// A command that does nothing.
+const HARMLESS: &str = "true";
+
+/// How many problems of definitions are told.
+const MOST_PROBLEMS: usize = 5;
 
 /// What was found about one thing.
 struct Check {
@@ -66,6 +74,8 @@ pub(crate) fn run(common: &Common, hosts: &[String], project: bool) -> Result {
             (Vec::new(), true)
         }
     };
+    let mut runner =
+        Runner::new().map_err(|error| CommandError::new(format!("no program can be started: {error}")))?;
     let mut reports = Vec::new();
     for host in Host::ALL {
         let files = [false, true].map(|is_project| File::read(host, &places, is_project, &recorded));
@@ -75,14 +85,30 @@ pub(crate) fn run(common: &Common, hosts: &[String], project: bool) -> Result {
             wanted.contains(&host)
         };
         if is_wanted {
-            reports.push((host, examine(host, &places, &files, project)));
+            reports.push((host, examine(host, &places, &mut runner, &files, project)));
         }
     }
     is_bad |= reports.iter().any(|(_, checks)| checks.iter().any(|check| check.finding == Finding::Bad));
+    let (guards, left) = if reports.is_empty() { (Vec::new(), 0) } else { guards(&places) };
+    // Nothing guards, and whoever asks wants to know.
+    is_bad |= reports.is_empty();
     if common.json {
-        output::json(&json!({ "hosts": reports.iter().map(report_json).collect::<Vec<_>>() }), true)?;
+        let hosts: Vec<Value> = reports.iter().map(report_json).collect();
+        let page =
+            json!({ "directory": places.here(), "hosts": hosts, "guards": guards, "more_guards": left });
+        output::json(&page, true)?;
     } else {
-        output::print(&page(&reports))?;
+        let mut page = page(&places, &reports);
+        if !guards.is_empty() {
+            page.push_str("Your hooks\n");
+        }
+        for problem in &guards {
+            list(&mut page, "note ", problem);
+        }
+        if left > 0 {
+            list(&mut page, "note ", &format!("and {left} more: `becket list`"));
+        }
+        output::print(&page)?;
     }
     Ok(if is_bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -95,10 +121,31 @@ fn report_json((host, checks): &(Host, Vec<Check>)) -> Value {
     json!({ "host": host.as_str(), "checks": checks })
 }
 
-fn page(reports: &[(Host, Vec<Check>)]) -> String {
+/// What keeps hooks from guarding in whichever agent, a few of it, each on a line; and how much more there is.
+fn guards(places: &Places) -> (Vec<String>, usize) {
+    let engine = places.engine();
+    let loaded = engine.load(places.project().to_owned());
+    let off = engine.settings().settings.off.iter();
+    let mut found: Vec<String> = off
+        .map(|name| format!("the hooks of {name} are switched off in the settings: `becket config`"))
+        .collect();
+    let problems = loaded.problems.iter().chain(loaded.rules.iter().flat_map(|rules| rules.problems()));
+    found.extend(
+        problems.map(|problem| text::line(text::bounded(&problem.to_string(), 300).trim_end()).into_owned()),
+    );
+    let left = found.len().saturating_sub(MOST_PROBLEMS);
+    found.truncate(MOST_PROBLEMS);
+    (found, left)
+}
+
+fn page(places: &Places, reports: &[(Host, Vec<Check>)]) -> String {
     let mut page = String::new();
     if reports.is_empty() {
-        page.push_str("becket is plugged into no agent. Try `becket install codex`.\n");
+        page.push_str(
+            "becket is plugged into no agent, so none of your hooks guards any. Try `becket install codex`.\n",
+        );
+    } else {
+        page.push_str(&format!("For agents that are started in {}\n", line(places.here())));
     }
     for (host, checks) in reports {
         page.push_str(host.title());
@@ -173,18 +220,18 @@ fn line(path: &Utf8Path) -> String {
     text::line(path.as_str()).into_owned()
 }
 
-fn examine(host: Host, places: &Places, files: &[File; 2], project: bool) -> Vec<Check> {
-    let mut checks = vec![version(host, places)];
+fn examine(host: Host, places: &Places, runner: &mut Runner, files: &[File; 2], project: bool) -> Vec<Check> {
+    let mut checks = vec![version(host, runner)];
     let [own, of_project] = files;
     let is_own = own.was_plugged_in(host);
     let is_projects = of_project.was_plugged_in(host);
     let say = |finding, text: String| Check { what: "entry", finding, text };
     if is_own {
-        checks.extend(examine_file(host, places, own));
+        checks.extend(examine_file(host, places, runner, own));
     }
     // Where only the project is plugged into, that is what was meant.
     if is_projects && (project || !is_own) {
-        checks.extend(examine_file(host, places, of_project));
+        checks.extend(examine_file(host, places, runner, of_project));
     }
     if let (Ok(Some(first)), Ok(Some(second))) = (&own.bytes, &of_project.bytes)
         && install::runs_twice(host, first, second)
@@ -206,7 +253,7 @@ fn examine(host: Host, places: &Places, files: &[File; 2], project: bool) -> Vec
     checks
 }
 
-fn examine_file(host: Host, places: &Places, file: &File) -> Vec<Check> {
+fn examine_file(host: Host, places: &Places, runner: &mut Runner, file: &File) -> Vec<Check> {
     let shown = line(&file.path);
     let say = |what, finding, text| Check { what, finding, text };
     let bad = |text: String, by_hand| {
@@ -220,8 +267,9 @@ fn examine_file(host: Host, places: &Places, file: &File) -> Vec<Check> {
         }
         Ok(Some(bytes)) => bytes,
     };
-    let flaws =
-        install::flaws(host, bytes, places.line(), &|program| is_same(program, &places.line().program));
+    let programs = install::programs(host, bytes);
+    let wanted = places.line_of(&programs);
+    let flaws = install::flaws(host, bytes, &wanted);
     let mut checks: Vec<Check> = flaws
         .into_iter()
         .map(|flaw| {
@@ -245,17 +293,24 @@ fn examine_file(host: Host, places: &Places, file: &File) -> Vec<Check> {
     if checks.is_empty() {
         checks.push(say("entry", Finding::Good, format!("in {shown}, for every event")));
     }
-    let programs = install::programs(host, bytes);
     for program in &programs {
         if let Some(why) = not_runnable(program) {
             let text = format!("{shown} runs {}, but {why}. {}", line(program), file.remedy(host, false));
             checks.push(say("program", Finding::Bad, text));
         }
     }
+    if host == Host::Gemini && file.is_project && places.here() != places.project() {
+        let text = format!(
+            "Gemini CLI takes {shown} only where it is started in {}; in {} nothing of becket guards by it",
+            line(places.project()),
+            line(places.here())
+        );
+        checks.push(say("entry", Finding::Bad, text));
+    }
     let settings = Settings::read(host, places);
     let off = settings.off(host, places, (&file.path, bytes), file.is_project);
     match host {
-        Host::Codex => checks.extend(codex::checks(places, &file.path, lines.len(), off)),
+        Host::Codex => checks.extend(codex::checks(places, runner, (&file.path, bytes), lines.len(), off)),
         Host::Gemini => {
             checks.extend(switches::checks(off));
             checks.push(settings.folder_trust(places));
@@ -266,20 +321,14 @@ fn examine_file(host: Host, places: &Places, file: &File) -> Vec<Check> {
             checks.push(say("trust", Finding::Note, next));
         }
     }
-    // A project's file can name any program: only this one is started.
-    checks.push(if programs.iter().all(|program| is_same(program, &places.line().program)) {
-        canary(host, places, &lines)
+    // A project's file can say anything: it is only compared, and nothing that stands in it is ever run.
+    if install::is_as_written(host, bytes, &wanted) {
+        checks.extend(canary(host, places, runner, &wanted));
     } else {
-        let text = "not tried: another program stands in the line, and the doctor starts none but this one";
-        say("denial", Finding::Bad, text.to_owned())
-    });
+        let text = "not tried: what stands in the file is not what `install` would write, and the doctor runs nothing else";
+        checks.push(say("denial", Finding::Bad, text.to_owned()));
+    }
     checks
-}
-
-/// Whether two paths lead to one program.
-fn is_same(program: &Utf8Path, own: &Utf8Path) -> bool {
-    let real = |path: &Utf8Path| path.canonicalize().ok();
-    real(program).is_some() && real(program) == real(own)
 }
 
 /// Why a program cannot be started.
@@ -292,13 +341,24 @@ fn not_runnable(program: &Utf8Path) -> Option<String> {
     }
 }
 
-fn version(host: Host, places: &Places) -> Check {
+fn version(host: Host, runner: &mut Runner) -> Check {
     let verified = host.verified();
     let say = |finding, text| Check { what: "version", finding, text };
-    let mut command = Command::new(host.as_str());
-    command.arg("--version").current_dir(places.project());
-    let Ok(ran) = run::to_its_end(command, b"", VERSION_TIME) else {
-        return say(Finding::Note, format!("no program `{host}` was found, or it did not say its version"));
+    let Some(program) = runner.locate(host.as_str()) else {
+        return say(Finding::Note, format!("no program `{host}` was found"));
+    };
+    let ended = runner.run(Start {
+        program: &program,
+        arguments: vec!["--version".into()],
+        // Not where others may have put what it reads.
+        directory: Path::new("/"),
+        stdin: Vec::new(),
+        most: VERSION_TIME,
+        enough: None,
+    });
+    let ran = match run::words(ended) {
+        Ok(ran) => ran,
+        Err(why) => return say(Finding::Note, format!("`{host} --version` did not say it: {why}")),
     };
     let said = ran.stdout + &ran.stderr;
     let number = said
@@ -321,42 +381,88 @@ fn version(host: Host, places: &Places) -> Check {
     }
 }
 
-/// Runs the installed command as the agent would, with a call that must be denied.
-fn canary(host: Host, places: &Places, lines: &[(String, String)]) -> Check {
-    let say = |finding, text: String| Check { what: "denial", finding, text };
-    let native = host.row(becket::EventName::PreToolUse).map_or("", |row| row.native);
-    let Some((_, line)) = lines.iter().find(|(event, _)| event == native) else {
-        return say(Finding::Bad, format!("there is no entry under {native}"));
-    };
-    let payload = payload(host, places.project()).to_string();
-    let mut command = Command::new("sh");
-    command.args(["-c", line]).current_dir(places.project());
-    let began = Instant::now();
-    match run::to_its_end(command, payload.as_bytes(), CANARY_TIME) {
-        Err(error) => say(Finding::Bad, format!("the installed command cannot be run: {error}")),
-        Ok(words) if is_denial(host, &words) => {
-            let time = began.elapsed().as_secs_f64() * 1000.0;
-            say(
-                Finding::Good,
-                format!("a call that must be denied was, by the installed command, in {time:.0} ms"),
-            )
+/// Runs what `install` would write, which is what the file was found to say, with a call that must be denied and with one
+/// that nobody minds.
+fn canary(host: Host, places: &Places, runner: &mut Runner, wanted: &Line) -> Vec<Check> {
+    let say = |finding, text: String| vec![Check { what: "denial", finding, text }];
+    let bounded = |text: &str| text::line(text::bounded(text.trim(), 400).as_ref()).into_owned();
+    let mut call = |command| call(host, places, runner, wanted, command);
+    let mut checks = match call(CANARY) {
+        Err(error) => return say(Finding::Bad, format!("the installed command cannot be run: {error}")),
+        Ok((words, time)) if is_denial(host, &words) && words.stdout.contains(CANARY_REASON) => {
+            let time = time.as_secs_f64() * 1000.0;
+            let text = format!("a call that must be denied was, by the installed command, in {time:.0} ms");
+            say(Finding::Good, text)
         }
-        Ok(words) => {
-            let said = text::line(text::bounded(words.stderr.trim(), 400).as_ref()).into_owned();
-            say(
+        Ok((words, _)) if is_denial(host, &words) => {
+            let said = bounded(if words.stderr.is_empty() { &words.stdout } else { &words.stderr });
+            return say(
+                Finding::Bad,
+                format!("the installed command denies every call, judging none: {said}"),
+            );
+        }
+        Ok((words, _)) => {
+            return say(
                 Finding::Bad,
                 format!(
-                    "the installed command did not deny a call that must be denied (exit code {}): {said}",
-                    words.exit
+                    "the installed command did not deny a call that must be denied (exit code {}): {}",
+                    words.exit,
+                    bounded(&words.stderr)
                 ),
-            )
+            );
+        }
+    };
+    match call(HARMLESS) {
+        Ok((words, _)) if is_denial(host, &words) => {
+            let text =
+                format!("your hooks deny a harmless call (`{HARMLESS}`) as well: {}", bounded(&words.stdout));
+            checks.extend(say(Finding::Note, text));
+        }
+        Ok((words, _)) if words.exit == 0 => {}
+        Ok((words, _)) => {
+            let text = format!(
+                "a harmless call (`{HARMLESS}`) met exit code {}: {}",
+                words.exit,
+                bounded(&words.stderr)
+            );
+            checks.extend(say(Finding::Bad, text));
+        }
+        Err(error) => {
+            checks.extend(say(
+                Finding::Bad,
+                format!("a harmless call (`{HARMLESS}`) was not answered: {error}"),
+            ));
         }
     }
+    checks
+}
+
+/// One shell call, reported to this program as the installed line would, with the words of `install` and no others.
+fn call(
+    host: Host,
+    places: &Places,
+    runner: &mut Runner,
+    wanted: &Line,
+    command: &str,
+) -> std::result::Result<(Words, Duration), String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    // opencode has one line for all events.
+    let row = host.row(becket::EventName::PreToolUse).filter(|_| host != Host::Opencode);
+    let ended = runner.run(Start {
+        program: &own,
+        arguments: wanted.argv(host, row).into_iter().skip(1).map(OsString::from).collect(),
+        directory: places.project().as_std_path(),
+        stdin: payload(host, places.project(), command).to_string().into_bytes(),
+        most: CANARY_TIME,
+        enough: None,
+    });
+    let time = ended.duration;
+    Ok((run::words(ended)?, time))
 }
 
 /// A shell call as the agent reports it.
-fn payload(host: Host, directory: &Utf8Path) -> Value {
-    let input = json!({ "command": CANARY });
+fn payload(host: Host, directory: &Utf8Path, command: &str) -> Value {
+    let input = json!({ "command": command });
     match host {
         Host::Opencode => json!({
             "becket": 1, "hook": "tool.execute.before", "directory": directory,

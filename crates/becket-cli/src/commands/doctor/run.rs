@@ -1,78 +1,101 @@
-//! Other programs, run for so long at most.
+//! Other programs: found without the help of where one stands, started without a shell, and ended in time with all that
+//! they started.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use becket_exec::{Batch, Cancel, Custody, End, Ended, Enough, Job, Keep, Keeper, Limits, Overflow};
 use becket_hosts::answer::Words;
 
-/// Runs a command to its end, for so long at most.
-pub(super) fn to_its_end(mut command: Command, stdin: &[u8], most: Duration) -> std::io::Result<Words> {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    if let Some(mut pipe) = child.stdin.take() {
-        // One that ends without reading has its reasons.
-        drop(pipe.write_all(stdin));
-    }
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let reader = |pipe: Option<Box<dyn std::io::Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(pipe) = pipe {
-                drop(pipe.take(1 << 20).read_to_end(&mut bytes));
-            }
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
-    };
-    let stdout = reader(stdout.map(|pipe| Box::new(pipe) as _));
-    let stderr = reader(stderr.map(|pipe| Box::new(pipe) as _));
-    let until = Instant::now() + most;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if Instant::now() > until {
-            drop(child.kill());
-            drop(child.wait());
-            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "it did not end in time"));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let exit = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(255);
-    Ok(Words { stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default(), exit })
+/// Largest output that is read, in bytes.
+const LARGEST: usize = 4 << 20;
+
+/// How long a program may take over its end once it is asked to.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How long a pipe is read that a program left to others.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// What starts programs.
+pub(super) struct Runner {
+    custody: Custody,
+    cancel: Cancel,
+    path: Vec<PathBuf>,
+    environment: Vec<(OsString, OsString)>,
 }
 
-/// Says something to a program that stays, and reads its lines until the last that is wanted.
-pub(super) fn until_the_last_line(
-    mut command: Command,
-    said: &str,
-    most: Duration,
-    mut is_last: impl FnMut(&str) -> bool,
-) -> Option<Vec<String>> {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let mut stdin = child.stdin.take()?;
-    drop(stdin.write_all(said.as_bytes()));
-    let stdout = child.stdout.take()?;
-    let (send, lines) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            if send.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    let until = Instant::now() + most;
-    let mut all = Vec::new();
-    let mut is_whole = false;
-    while let Ok(line) = lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        is_whole = is_last(&line);
-        all.push(line);
-        if is_whole {
-            break;
-        }
+/// One program to start.
+pub(super) struct Start<'a> {
+    pub(super) program: &'a Path,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) directory: &'a Path,
+    pub(super) stdin: Vec<u8>,
+    pub(super) most: Duration,
+    /// When enough is said by one that would go on.
+    pub(super) enough: Option<fn(&[u8]) -> bool>,
+}
+
+impl Runner {
+    pub(super) fn new() -> std::io::Result<Self> {
+        // A relative entry would be looked up where the doctor was started, in a directory that others filled.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+        let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+            .filter(|(name, _)| name != "PATH" && name != "PWD" && name != "OLDPWD")
+            .collect();
+        let joined = std::env::join_paths(&path).unwrap_or_default();
+        // Without one, a program would look where it stands.
+        environment.push(("PATH".into(), if joined.is_empty() { "/usr/bin:/bin".into() } else { joined }));
+        // Forked before anything starts a thread; groups alone miss what leaves them.
+        let custody = Keeper::fork().map_or(Custody::Group, Custody::Keeper);
+        Ok(Self { custody, cancel: Cancel::new()?, path, environment })
     }
-    drop(child.kill());
-    drop(child.wait());
-    is_whole.then_some(all)
+
+    /// The program that a name stands for.
+    pub(super) fn locate(&self, name: &str) -> Option<PathBuf> {
+        let is_program = |path: &PathBuf| {
+            std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        };
+        self.path.iter().map(|folder| folder.join(name)).find(is_program)
+    }
+
+    /// Runs one to its end, for so long at most. Nothing of it is left.
+    pub(super) fn run(&mut self, start: Start<'_>) -> Ended {
+        let keep = Keep { head: LARGEST, tail: 0, overflow: Overflow::Drain };
+        let job = Job {
+            program: start.program.into(),
+            args: start.arguments,
+            dir: start.directory.into(),
+            env: self.environment.clone(),
+            stdin: start.stdin.into(),
+            enough: start.enough.map(Enough),
+            limits: Limits {
+                timeout: start.most,
+                grace: GRACE,
+                linger: LINGER,
+                stdout: keep,
+                stderr: keep,
+                end_everything: true,
+            },
+        };
+        let deadline = Instant::now().checked_add(start.most);
+        let batch = Batch { at_once: 1, deadline, cancel: &self.cancel };
+        let mut ends = becket_exec::run(&mut self.custody, &[job], &batch, |_, _| {});
+        ends.remove(0)
+    }
+}
+
+/// What a program said that ended by itself.
+pub(super) fn words(ended: Ended) -> Result<Words, String> {
+    let exit = match ended.end {
+        End::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
+        End::Signalled(signal) => return Err(format!("it was ended by signal {signal}")),
+        End::TimedOut | End::NoTime => return Err("it did not end in time".to_owned()),
+        End::NotStarted(why) => return Err(why.to_string()),
+        _ => return Err("how it ended cannot be told".to_owned()),
+    };
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Words { stdout: text(ended.stdout.into_bytes()), stderr: text(ended.stderr.into_bytes()), exit })
 }

@@ -76,7 +76,7 @@ impl Settings {
                 );
             }
         };
-        let folder = text::line(places.project().as_str());
+        let folder = text::line(places.here().as_str());
         match switch::folder_trust(&self.files, folders.as_deref(), places.roots(), &real) {
             FolderTrust::NotAsked => say(Finding::Good, "it asks for none here".to_owned()),
             FolderTrust::Trusted => say(Finding::Good, format!("{folder} is trusted, says {shown}")),
@@ -87,7 +87,10 @@ impl Settings {
                      there and trust it with /permissions"
                 ),
             ),
-            FolderTrust::Undecided => say(Finding::Note, next_steps(Host::Gemini, false).trim().to_owned()),
+            FolderTrust::Undecided => say(
+                Finding::Note,
+                format!("nobody was asked about {folder} yet. {}", next_steps(Host::Gemini, false).trim()),
+            ),
         }
     }
 }
