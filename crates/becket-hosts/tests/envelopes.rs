@@ -186,7 +186,7 @@ fn tools_of_servers_are_told_by_geminis_names() {
 fn refusal(host: Host, event: Option<EventName>, sent: &str) -> (u8, String) {
     let words = decode(host, sent.as_bytes(), Beside { event, project: None }).unwrap_err().words();
     if words.exit == 0 && !words.stdout.is_empty() {
-        assert_eq!(becket_hosts::answer::is_denial(host, &words), words.stdout.contains("deny"), "{words:?}");
+        assert_eq!(is_denial(host, &words), words.stdout.contains("deny"), "{words:?}");
     }
     (words.exit, format!("{}{}", words.stdout, words.stderr))
 }
