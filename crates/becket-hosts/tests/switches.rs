@@ -208,7 +208,7 @@ fn what_gemini_makes_of_odd_values() {
         (r#"{"hooks": []}"#, "`hooks` is [], "),
         (r#"{"hooks": "x"}"#, "`hooks` is \"x\", "),
         (r#"{"hooks": false}"#, "`hooks` is false, "),
-        (r#"{"hooksConfig": null}"#, "`hooksConfig` is null, so Gemini CLI does not start"),
+        (r#"{"hooksConfig": null}"#, "`hooksConfig` is null, which Gemini CLI cannot read"),
         (
             r#"{"hooksConfig": {"enabled": "false"}}"#,
             "`hooksConfig.enabled` is \"false\", so Gemini CLI runs no hook",
