@@ -208,7 +208,7 @@ fn what_gemini_makes_of_odd_values() {
         (r#"{"hooks": []}"#, "`hooks` is [], "),
         (r#"{"hooks": "x"}"#, "`hooks` is \"x\", "),
         (r#"{"hooks": false}"#, "`hooks` is false, "),
-        (r#"{"hooksConfig": null}"#, "`hooksConfig` is null, so Gemini CLI does not start"),
+        (r#"{"hooksConfig": null}"#, "`hooksConfig` is null, which Gemini CLI cannot read"),
         (
             r#"{"hooksConfig": {"enabled": "false"}}"#,
             "`hooksConfig.enabled` is \"false\", so Gemini CLI runs no hook",
@@ -256,6 +256,18 @@ fn claude() {
     expect(Host::Claude, &[(USER, off), (PROJECT, on)], &[(Applies::Elsewhere, "/0:1: ")]);
     expect(Host::Claude, &[(USER, off), (MANAGED, on)], &[]);
     expect(Host::Claude, &[(USER, r#"{"allowManagedHooksOnly": true}"#)], &[]);
+    let odd = r#"{"disableAllHooks": "true"}"#;
+    expect(
+        Host::Claude,
+        &[(PROJECT, odd)],
+        &[(Applies::Here, "/0:1: `disableAllHooks` is \"true\", so nobody can")],
+    );
+    for variable in ["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"] {
+        let by_settings = |value: &str| format!("{{\"env\": {{{variable:?}: {value:?}}}}}");
+        let wanted = format!("/0:1: `env.{variable}` is ");
+        expect(Host::Claude, &[(PROJECT, &by_settings("1"))], &[(Applies::Here, &wanted)]);
+        expect(Host::Claude, &[(PROJECT, &by_settings("0"))], &[]);
+    }
     for managed in [
         r#"{"allowManagedHooksOnly": true}"#,
         r#"{"strictPluginOnlyCustomization": true}"#,

@@ -347,14 +347,16 @@ fn apply(places: &Places, change: &Change, way: Way) -> Result<()> {
                 others::remove(&backup, &copy.unwrap_or_default()).map_err(CommandError::new)?;
             }
         }
-        let installs = places.engine.installs().unwrap_or_default();
+        let installs = places.engine.installs();
+        let is_unknown = installs.is_err();
+        let installs = installs.unwrap_or_default();
         let known = installs.iter().find(|known| known.host == host.as_str() && known.path == *path);
         if let Some(known) = known {
             others::remove_empty(target, &known.made);
         }
         // A copy that stays says from now on nothing about what is plugged in.
         let copy = others::backups(target).any(|copy| copy.exists());
-        if known.is_some() || copy {
+        if known.is_some() || copy || is_unknown {
             record(places, change, copy.then_some(false), &[]);
         }
     }
@@ -369,8 +371,10 @@ fn record(places: &Places, change: &Change, plugged_in: Option<bool>, made: &[Ut
             Some(true) => {
                 format!("becket: `becket doctor` will not notice if the entries of {host} get lost: {error}")
             }
+            // The record still says that it is plugged in, if it says anything.
             _ => format!(
-                "becket: `becket doctor` may miss the entries of {host} that were just taken out: {error}"
+                "becket: `becket doctor` may go on missing the entries of {host}, though they were taken out on purpose: \
+                 {error}"
             ),
         });
     }

@@ -195,7 +195,7 @@ fn if_the_first_line_dies_the_second_judges() {
     let place = Place::new();
     place.hooks(&[(
         "PreToolUse",
-        "echo x >> \"$HOME/ran\"; test -e \"$HOME/slow\" && sleep 60; echo no >&2; exit 2",
+        "test -e \"$HOME/slow\"; slow=$?; echo x >> \"$HOME/ran\"; test $slow = 0 && sleep 60; echo no >&2; exit 2",
     )]);
     place.install(&["codex"]);
     place.write("home/slow", "");

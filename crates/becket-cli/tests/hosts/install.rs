@@ -284,7 +284,8 @@ fn a_record_that_cannot_be_read_is_told_and_written_anew() {
         assert!(said.exit == 1 && said.stderr.contains("`becket install` keeps it aside"), "{}", said.stderr);
         // Uninstall changes the agent's file, and says what the record will make the doctor think.
         let said = place.becket(&["uninstall", "claude"]);
-        assert!(said.exit == 0 && !said.stderr.contains("get lost"), "{}", said.stderr);
+        let follows = "may go on missing the entries of claude, though they were taken out";
+        assert!(said.exit == 0 && said.stderr.contains(follows), "{}", said.stderr);
         let said = place.becket(&["install", "claude"]);
         assert_eq!((said.exit, said.stderr.as_str()), (0, ""));
         assert!(place.read(record).unwrap().contains("\"claude\""));

@@ -75,7 +75,7 @@ pub(super) fn told(said: &Said<'_>, value: &str) -> Option<String> {
     let unknown = || format!("`{}` is {value}, so nobody can tell whether {title} runs hooks", said.key);
     Some(match said.key {
         HOOKS => format!("`hooks` is {value}, which is no object, so {title} loses the hooks of all files"),
-        CONFIG if said.value.is_null() => format!("`{CONFIG}` is null, so {title} does not start"),
+        CONFIG if said.value.is_null() => format!("`{CONFIG}` is null, which {title} cannot read"),
         CONFIG => {
             format!("`{CONFIG}` holds a variable ({value}), so nobody can tell whether {title} runs hooks")
         }

@@ -278,9 +278,11 @@ fn by_variables(host: Host, variable: Variables<'_>, for_project: bool) -> Vec<O
     // opencode's own words for yes, which does not start with others; Claude Code takes them in any case.
     let is_on = |name: &str| {
         let is_yes = |value: &str| matches!(value, "1" | "true" | "yes" | "on" | "y");
-        variable(name).filter(|value| {
-            if host == Host::Claude { is_yes(&value.trim().to_ascii_lowercase()) } else { is_yes(value) }
-        })
+        variable(name).filter(
+            |value| {
+                if host == Host::Claude { claude::is_yes(value) } else { is_yes(value) }
+            },
+        )
     };
     let is = |name: &str, wanted: &str| variable(name).filter(|value| value == wanted);
     let mut found = Vec::new();
