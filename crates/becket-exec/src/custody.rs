@@ -1,5 +1,6 @@
 //! Who is the parent of the jobs, and what that can promise.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -149,7 +150,7 @@ impl Custody {
             kill_below(&node);
         }
         match self {
-            Self::Group => tree::marked(&leader.mark).iter().for_each(kill_below),
+            Self::Group => kill_marked(&leader.mark),
             // Its sweep finds these, and more, without looking at every process there is.
             Self::Keeper(keeper) => keeper.will_sweep(leader.mark),
         }
@@ -159,7 +160,7 @@ impl Custody {
     pub(crate) fn abandon(&mut self, leader: &mut Leader) {
         kill_tree(leader);
         leader.kill();
-        tree::marked(&leader.mark).iter().for_each(kill_below);
+        kill_marked(&leader.mark);
     }
 
     fn signal_group(&mut self, leader: &Leader, signal: Signal) {
@@ -201,9 +202,7 @@ impl Custody {
     pub(crate) fn end(&mut self, sweep: bool) {
         if let Self::Keeper(keeper) = self {
             if sweep {
-                for mark in keeper.sweep() {
-                    tree::marked(&mark).iter().for_each(kill_below);
-                }
+                keeper.sweep().iter().for_each(kill_marked);
             }
             keeper.set_busy(false);
         }
@@ -264,6 +263,21 @@ fn kill_tree(leader: &mut Leader) {
     }
     for node in &leader.found {
         kill_below(node);
+    }
+}
+
+/// Kills everything that carries a mark, and follows what it forks meanwhile.
+fn kill_marked(mark: &Mark) {
+    /// For what goes on forking or executing, here or anywhere.
+    const LONGEST: Duration = Duration::from_millis(200);
+    let until = Instant::now() + LONGEST;
+    let mut known = HashSet::new();
+    loop {
+        let look = tree::marked(mark, &mut known);
+        look.marked.iter().for_each(kill_below);
+        if !look.again || Instant::now() > until {
+            return;
+        }
     }
 }
 

@@ -76,7 +76,11 @@ pub(crate) fn carries(pid: Pid, marks: &[Mark]) -> bool {
     if marks.is_empty() {
         return false;
     }
-    let Ok(environ) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else { return false };
+    let Ok(environ) = fs::read(file_of(pid, "environ")) else { return false };
+    names_one(&environ, marks)
+}
+
+fn names_one(environ: &[u8], marks: &[Mark]) -> bool {
     let assignments: Vec<String> = marks.iter().map(Mark::assignment).collect();
     environ
         .split(|byte| *byte == 0)
@@ -122,17 +126,60 @@ pub(crate) fn below(
     }
 }
 
-/// Everything alive, anywhere, that carries the mark. Finds only what did not clean its environment.
-pub(crate) fn marked(mark: &Mark) -> Vec<Node> {
+/// What one look at all processes found of a mark.
+pub(crate) struct Look {
+    /// What carries it.
+    pub(crate) marked: Vec<Node>,
+    /// Whether there is reason to look again: there were processes that had not been there before, and may have been
+    /// forked by one that carried it, or some were just executing a program, when no environment can be seen.
+    pub(crate) again: bool,
+}
+
+/// Everything alive, anywhere, that carries the mark and is not among the `known`, to whom all that were looked at are added.
+/// Finds only what did not clean its environment, and not what is forked while it looks.
+pub(crate) fn marked(mark: &Mark, known: &mut HashSet<Pid>) -> Look {
     let marks = [*mark];
-    everybody()
-        .filter(|pid| carries(*pid, &marks))
-        .filter_map(|pid| {
-            let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-            // Asked again now that it is pinned, and still there after the answer.
-            (carries(pid, &marks) && sys::unreaped(fd.as_fd())).then_some(Node { pid, fd })
-        })
-        .collect()
+    let mut look = Look { marked: Vec::new(), again: false };
+    // All of them are listed first: whatever is forked from here on is new at the next look.
+    let everybody: Vec<Pid> = everybody().collect();
+    for pid in everybody {
+        if known.contains(&pid) {
+            continue;
+        }
+        look.again = true;
+        let environment = || fs::read(file_of(pid, "environ")).unwrap_or_default();
+        let mut environ = environment();
+        if environ.is_empty() {
+            if is_executing(pid) {
+                continue;
+            }
+            // It may just have been.
+            environ = environment();
+        }
+        if !names_one(&environ, &marks) {
+            known.insert(pid);
+            continue;
+        }
+        let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+        // Asked again now that it is pinned, and still there after the answer. One that has begun to execute a program in
+        // between is looked at again.
+        if carries(pid, &marks) && sys::unreaped(fd.as_fd()) {
+            known.insert(pid);
+            look.marked.push(Node { pid, fd });
+        }
+    }
+    look
+}
+
+/// Whether a process whose environment is empty is between two programs: it has no arguments yet either. (Threads of the kernel
+/// and zombies have no program.)
+fn is_executing(pid: Pid) -> bool {
+    fs::read(file_of(pid, "cmdline")).is_ok_and(|arguments| arguments.is_empty())
+        && fs::read_link(file_of(pid, "exe")).is_ok()
+}
+
+fn file_of(pid: Pid, name: &str) -> String {
+    format!("/proc/{}/{name}", pid.as_raw_nonzero())
 }
 
 /// Whether `root` has children that have ended and wait to be reaped.

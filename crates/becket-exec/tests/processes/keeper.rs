@@ -196,6 +196,10 @@ fn a_pool_gives_back_and_replaces() {
     let dead = keeper_pid(&mut one);
     drop(one);
     assert!(Command::new("kill").args(["-KILL", &dead]).status().unwrap().success());
+    until("it is dead", || {
+        let stat = std::fs::read_to_string(format!("/proc/{dead}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('Z'))
+    });
     let mut lease = pool.lease().unwrap();
     assert!(matches!(run_one(&mut lease, sh("exit 4")).end, End::Exited(4)));
 }
