@@ -91,9 +91,18 @@ impl<'a> Reader<'a> {
         };
         match (opened, &place.links) {
             (Ok(fd), _) => Ok(Some(fd)),
-            (Err(Errno::NOENT), Links::Follow) if std::fs::symlink_metadata(path).is_ok() => {
-                Err(Refusal::Io("it is a link that leads nowhere".to_owned()))
-            }
+            (Err(Errno::NOENT), Links::Follow) => match lstat(path.as_std_path()) {
+                Err(_) => Ok(None),
+                // What is there now may have come after it was not.
+                Ok(now) => match open(path.as_std_path(), flags, Mode::empty()) {
+                    Ok(fd) => Ok(Some(fd)),
+                    Err(Errno::NOENT) if FileType::from_raw_mode(now.st_mode) != FileType::Symlink => {
+                        Ok(None)
+                    }
+                    Err(Errno::NOENT) => Err(Refusal::Io("it is a link that leads nowhere".to_owned())),
+                    Err(errno) => Err(Refusal::Io(errno.to_string())),
+                },
+            },
             (Err(Errno::NOTDIR), Links::Follow) => {
                 Err(Refusal::Io("something above it is not a directory".to_owned()))
             }
@@ -369,6 +378,25 @@ mod tests {
         assert_eq!(of("in/deep/inner"), Err(Errno::LOOP));
         assert_eq!(of("in/linked/file"), Err(Errno::NOTDIR));
         assert_eq!(of("../x"), Err(Errno::XDEV));
+    }
+
+    #[test]
+    fn a_file_that_comes_while_it_is_looked_for_is_no_link() {
+        let (_keep, root) = temporary();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let path = root.join("comes");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    fs::write(&path, "x").unwrap();
+                    fs::remove_file(&path).unwrap();
+                }
+            });
+            let all_fine =
+                (0..20_000).all(|_| !matches!(read(&Place::file(&path, 9)), Found::Refused(Refusal::Io(_))));
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(all_fine);
+        });
     }
 
     #[test]
