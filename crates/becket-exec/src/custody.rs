@@ -268,8 +268,8 @@ fn kill_tree(leader: &mut Leader) {
 
 /// Kills everything that carries a mark, and follows what it forks meanwhile.
 fn kill_marked(mark: &Mark) {
-    /// For what goes on forking or executing, here or anywhere.
-    const LONGEST: Duration = Duration::from_millis(200);
+    /// For what goes on forking.
+    const LONGEST: Duration = Duration::from_secs(2);
     let until = Instant::now() + LONGEST;
     let mut known = HashSet::new();
     loop {

@@ -130,8 +130,8 @@ pub(crate) fn below(
 pub(crate) struct Look {
     /// What carries it.
     pub(crate) marked: Vec<Node>,
-    /// Whether there is reason to look again: there were processes that had not been there before, and may have been
-    /// forked by one that carried it, or some were just executing a program, when no environment can be seen.
+    /// Whether there is reason to look again: something carried it and may have forked, or something new had no environment
+    /// to be seen, for it was just executing a program or had ended, perhaps after it had forked.
     pub(crate) again: bool,
 }
 
@@ -146,10 +146,10 @@ pub(crate) fn marked(mark: &Mark, known: &mut HashSet<Pid>) -> Look {
         if known.contains(&pid) {
             continue;
         }
-        look.again = true;
         let environment = || fs::read(file_of(pid, "environ")).unwrap_or_default();
         let mut environ = environment();
         if environ.is_empty() {
+            look.again = true;
             if is_executing(pid) {
                 continue;
             }
@@ -160,6 +160,7 @@ pub(crate) fn marked(mark: &Mark, known: &mut HashSet<Pid>) -> Look {
             known.insert(pid);
             continue;
         }
+        look.again = true;
         let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
         // Asked again now that it is pinned, and still there after the answer. One that has begun to execute a program in
         // between is looked at again.

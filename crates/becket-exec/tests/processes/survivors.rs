@@ -19,7 +19,6 @@ tests![
     a_finished_siblings_server_is_spared,
     a_server_of_an_earlier_batch_is_spared,
     end_everything_ends_finished_jobs_too,
-    end_everything_ends_what_is_just_starting,
     a_keeper_kills_in_time_what_ignores_term,
     what_left_the_group_gets_its_grace_too,
 ];
@@ -168,24 +167,6 @@ fn end_everything_ends_finished_jobs_too() {
         let ended = run_one(custody, job);
         assert!(matches!(ended.end, End::Exited(0)));
         assert_gone(&token);
-    });
-}
-
-/// A job that is done while what it leaves is being forked and executed.
-fn end_everything_ends_what_is_just_starting() {
-    each_custody(|custody| {
-        let token = token();
-        let daemon = format!(
-            "(setsid sh -c 'sh -c \"exec sleep {token}\" & exec sleep {token}' >/dev/null 2>&1 </dev/null &)"
-        );
-        for number in 0..60 {
-            let mut job =
-                sh(&format!("{daemon}; i=0; while [ $i -lt {} ]; do i=$((i + 1)); done", number * 20));
-            job.limits.end_everything = true;
-            let ended = run_one(custody, job);
-            assert!(matches!(ended.end, End::Exited(0)), "{ended:?}");
-            assert_gone(&token);
-        }
     });
 }
 
