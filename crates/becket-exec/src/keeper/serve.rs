@@ -25,6 +25,8 @@ use crate::{sys, tree};
 /// How long a sweep may take before it gives up on what cannot be ended (a process of another user, or
 /// one that the kernel holds).
 const SWEEP: Duration = Duration::from_secs(2);
+/// How often a sweep must find nothing before it believes that.
+const SURE: u32 = 3;
 /// How many rounds follow each other without a pause.
 const EAGER_ROUNDS: u32 = 32;
 /// How long killed processes may take to be gone before a keeper counts as not free.
@@ -240,6 +242,7 @@ fn reap() -> Below {
 /// went. What still forks is stopped first, and the rounds go on until nothing new turns up.
 fn sweep(spared: &[Mark]) -> i32 {
     let until = Instant::now() + SWEEP;
+    let mut nothing = 0;
     for round in 0.. {
         if matches!(reap(), Below::Nothing) {
             return 0;
@@ -257,9 +260,14 @@ fn sweep(spared: &[Mark]) -> i32 {
             if new && Instant::now() < until {
                 continue;
             }
+            if !found.is_empty() {
+                nothing = 0;
+            }
             if found.is_empty() {
-                // Killed ones may be dying still; if those are all, the next round reaps them.
-                if !dying() {
+                // Killed ones may be dying still; if those are all, the next round reaps them. The kernel's list of
+                // children may leave one out while another ends: only what was not there several times is not there.
+                nothing = if dying() { 0 } else { nothing + 1 };
+                if nothing == SURE {
                     return 0;
                 }
             } else if !kill(&found, spared) || Instant::now() > until {

@@ -97,7 +97,8 @@ fn what_answers_until_it_is_told_to_end_is_ended_once_it_said_enough() {
         let mut job = sh(answers).stdin(&b"first\nsecond\n"[..]);
         job.enough = is_enough;
         let ended = run_one(custody, job);
-        assert_eq!((ended.end, ended.stdout.head.as_slice()), (End::Sufficed, &b"first\nsecond\n"[..]));
+        // Its input is closed as it is ended, and it may still say so.
+        assert!(ended.end == End::Sufficed && ended.stdout.head.starts_with(b"first\nsecond\n"), "{ended:?}");
         // What is never enough ends at its deadline, or by itself.
         let mut job = sh(answers).stdin(&b"first\n"[..]).timeout(ms(600));
         job.enough = is_enough;
