@@ -14,17 +14,19 @@ const LOOK: Duration = Duration::from_millis(2);
 pub(crate) struct Seen {
     pub(crate) pid: Pid,
     parent: i32,
-    /// It has ended, and nobody has asked how.
+    /// All of it has ended, and nobody has asked how.
     pub(crate) is_zombie: bool,
 }
 
 impl Seen {
     fn of(pid: Pid) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
         // The name in parentheses may hold anything.
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-        let is_zombie = matches!(fields.next()?, "Z" | "X");
-        Some(Self { pid, parent: fields.next()?.parse().ok()?, is_zombie })
+        let stat = String::from_utf8_lossy(&stat);
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        // One whose first thread alone has ended looks like a zombie, too.
+        let is_zombie = matches!(*fields.first()?, "Z" | "X") && matches!(*fields.get(17)?, "0" | "1");
+        Some(Self { pid, parent: fields.get(1)?.parse().ok()?, is_zombie })
     }
 
     pub(crate) fn is_child_of(&self, parent: Pid) -> bool {

@@ -128,7 +128,7 @@ impl Custody {
 
     /// Asks everything that can be found of the job to end. `KILL` is not asked here.
     pub(crate) fn ask_to_end(&mut self, leader: &mut Leader) {
-        leader.found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], |_| {});
+        leader.found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], |_| {}).nodes;
         for signal in [Signal::TERM, Signal::CONT] {
             self.signal_group(leader, signal);
             for node in &leader.found {
@@ -255,9 +255,9 @@ fn kill_tree(leader: &mut Leader) {
     let stop = |node: &Node| {
         node.signal(Signal::STOP);
     };
-    let mut found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], stop);
+    let mut found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], stop).nodes;
     // A second look finds what was forked before its parent had stopped.
-    found.extend(tree::below(leader.pid, Some(leader.fd.as_fd()), &[], stop));
+    found.extend(tree::below(leader.pid, Some(leader.fd.as_fd()), &[], stop).nodes);
     for node in &found {
         node.signal(Signal::KILL);
     }
@@ -283,9 +283,10 @@ fn kill_marked(mark: &Mark) {
 
 fn kill_below(root: &Node) {
     root.signal(Signal::STOP);
-    for node in tree::below(root.pid, Some(root.fd.as_fd()), &[], |node| {
+    let stop = |node: &Node| {
         node.signal(Signal::STOP);
-    }) {
+    };
+    for node in tree::below(root.pid, Some(root.fd.as_fd()), &[], stop).nodes {
         node.signal(Signal::KILL);
     }
     root.signal(Signal::KILL);

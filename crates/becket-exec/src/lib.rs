@@ -112,6 +112,7 @@ mod job;
 mod keeper;
 mod mark;
 mod pipes;
+mod procfs;
 mod program;
 mod run;
 mod start;

@@ -6,13 +6,13 @@
 //! owner; if after, the pidfd still names the old one, and signalling that does nothing.
 
 use std::collections::HashSet;
-use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::mark::Mark;
+use crate::procfs::{self, Environment, Life, Stat};
 use crate::sys;
 
 /// One process, pinned.
@@ -28,56 +28,16 @@ impl Node {
     }
 }
 
-/// What `/proc/PID/stat` says of a process.
-struct Stat {
-    zombie: bool,
-    parent: i32,
-}
-
-fn stat(pid: Pid) -> Option<Stat> {
-    let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The name stands in parentheses and may itself hold any of these.
-    let after = text.iter().rposition(|byte| *byte == b')')? + 1;
-    let mut fields = text.get(after..)?.split(|byte| *byte == b' ').skip(1);
-    let zombie = matches!(fields.next()?, b"Z" | b"X");
-    Some(Stat { zombie, parent: number(fields.next()?)? })
-}
-
-fn number(text: &[u8]) -> Option<i32> {
-    str::from_utf8(text).ok()?.trim().parse().ok()
-}
-
-/// The numbers that are said to be children of `parent`.
-fn children(parent: Pid) -> Vec<Pid> {
-    let mut found = Vec::new();
-    let tasks = fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()));
-    for task in tasks.into_iter().flatten().flatten() {
-        match fs::read(task.path().join("children")) {
-            Ok(text) => found.extend(text.split(|byte| *byte == b' ').filter_map(number)),
-            // A kernel without these lists: every process says who its parent is.
-            Err(_) if !fs::exists("/proc/thread-self/children").unwrap_or(true) => {
-                return everybody()
-                    .filter(|pid| stat(*pid).is_some_and(|s| s.parent == parent.as_raw_nonzero().get()))
-                    .collect();
-            }
-            Err(_) => {}
-        }
-    }
-    found.into_iter().filter_map(Pid::from_raw).collect()
-}
-
-fn everybody() -> impl Iterator<Item = Pid> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(Pid::from_raw)
-}
-
-/// Whether the process carries one of the marks in its environment.
-pub(crate) fn carries(pid: Pid, marks: &[Mark]) -> bool {
+/// Whether the process carries one of the marks in its environment; `None` while it has no environment to be looked at.
+pub(crate) fn carries(pid: Pid, marks: &[Mark]) -> Option<bool> {
     if marks.is_empty() {
-        return false;
+        return Some(false);
     }
-    let Ok(environ) = fs::read(file_of(pid, "environ")) else { return false };
-    names_one(&environ, marks)
+    match procfs::environment(pid) {
+        Environment::Whole(environ) => Some(names_one(&environ, marks)),
+        Environment::Between => None,
+        Environment::Gone | Environment::Closed => Some(false),
+    }
 }
 
 fn names_one(environ: &[u8], marks: &[Mark]) -> bool {
@@ -87,6 +47,13 @@ fn names_one(environ: &[u8], marks: &[Mark]) -> bool {
         .any(|var| assignments.iter().any(|assignment| assignment.as_bytes() == var))
 }
 
+/// What one look below a process found.
+pub(crate) struct Found {
+    pub(crate) nodes: Vec<Node>,
+    /// Whether nothing kept it from seeing all there is (too many open files would).
+    pub(crate) whole: bool,
+}
+
 /// Everything alive below `root`, pinned, those with a mark in `spared` and what is below them left
 /// out. Each is given to `seen` as soon as it is found. `fd` pins `root` where it is not this process.
 pub(crate) fn below(
@@ -94,33 +61,44 @@ pub(crate) fn below(
     fd: Option<BorrowedFd<'_>>,
     spared: &[Mark],
     mut seen: impl FnMut(&Node),
-) -> Vec<Node> {
-    let mut found: Vec<Node> = Vec::new();
+) -> Found {
+    let mut found = Found { nodes: Vec::new(), whole: true };
     let mut visited = HashSet::new();
     let mut next = 0;
     let (mut parent, mut parent_fd) = (root, fd.map(|fd| fd.as_fd().try_clone_to_owned()));
     loop {
-        for pid in children(parent) {
+        let children = procfs::children(parent);
+        found.whole &= children.is_ok();
+        for pid in children.unwrap_or_default() {
             if visited.contains(&pid.as_raw_nonzero()) {
                 continue;
             }
-            let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            let Some(stat) = stat(pid) else { continue };
+            let fd = match pidfd_open(pid, PidfdFlags::empty()) {
+                Ok(fd) => fd,
+                Err(errno) => {
+                    found.whole &= errno == Errno::SRCH;
+                    continue;
+                }
+            };
+            let Some(stat) = Stat::of(pid) else { continue };
             let theirs = stat.parent == parent.as_raw_nonzero().get()
                 && match &parent_fd {
                     Some(Ok(fd)) => sys::unreaped(fd.as_fd()),
-                    Some(Err(_)) => false,
+                    Some(Err(_)) => {
+                        found.whole = false;
+                        false
+                    }
                     None => true,
                 };
-            if !theirs || stat.zombie || carries(pid, spared) {
+            if !theirs || stat.life == Life::Dead || carries(pid, spared) == Some(true) {
                 continue;
             }
             visited.insert(pid.as_raw_nonzero());
             let node = Node { pid, fd };
             seen(&node);
-            found.push(node);
+            found.nodes.push(node);
         }
-        let Some(node) = found.get(next) else { return found };
+        let Some(node) = found.nodes.get(next) else { return found };
         next += 1;
         (parent, parent_fd) = (node.pid, Some(node.fd.try_clone()));
     }
@@ -130,60 +108,87 @@ pub(crate) fn below(
 pub(crate) struct Look {
     /// What carries it.
     pub(crate) marked: Vec<Node>,
-    /// Whether there is reason to look again: something carried it and may have forked, or something new had no environment
-    /// to be seen, for it was just executing a program or had ended, perhaps after it had forked.
+    /// Whether there is reason to look again: something carried it and may have forked, or something had no environment to
+    /// be seen, or had ended, perhaps after it had forked, or they could not all be listed.
     pub(crate) again: bool,
 }
 
-/// Everything alive, anywhere, that carries the mark and is not among the `known`, to whom all that were looked at are added.
-/// Finds only what did not clean its environment, and not what is forked while it looks.
+/// Everything alive, anywhere, that carries the mark and is not among the `known`, to whom all that need not be looked at
+/// again are added. Finds only what did not clean its environment, and not what is forked while it looks.
 pub(crate) fn marked(mark: &Mark, known: &mut HashSet<Pid>) -> Look {
     let marks = [*mark];
     let mut look = Look { marked: Vec::new(), again: false };
     // All of them are listed first: whatever is forked from here on is new at the next look.
-    let everybody: Vec<Pid> = everybody().collect();
-    for pid in everybody {
+    let everybody = procfs::everybody();
+    look.again |= everybody.is_err();
+    for pid in everybody.unwrap_or_default() {
         if known.contains(&pid) {
             continue;
         }
-        let environment = || fs::read(file_of(pid, "environ")).unwrap_or_default();
-        let mut environ = environment();
-        if environ.is_empty() {
-            look.again = true;
-            if is_executing(pid) {
-                continue;
+        let is_known = match procfs::environment(pid) {
+            Environment::Closed => true,
+            Environment::Whole(environ) if !names_one(&environ, &marks) => true,
+            Environment::Whole(_) => {
+                look.again = true;
+                match pidfd_open(pid, PidfdFlags::empty()) {
+                    // Asked again now that it is pinned, and still there after the answer.
+                    Ok(fd) if carries(pid, &marks) == Some(true) && sys::unreaped(fd.as_fd()) => {
+                        look.marked.push(Node { pid, fd });
+                        true
+                    }
+                    Ok(_) | Err(_) => false,
+                }
             }
-            // It may just have been.
-            environ = environment();
-        }
-        if !names_one(&environ, &marks) {
+            Environment::Gone => {
+                look.again = true;
+                true
+            }
+            Environment::Between => {
+                look.again = true;
+                false
+            }
+        };
+        if is_known {
             known.insert(pid);
-            continue;
-        }
-        look.again = true;
-        let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-        // Asked again now that it is pinned, and still there after the answer. One that has begun to execute a program in
-        // between is looked at again.
-        if carries(pid, &marks) && sys::unreaped(fd.as_fd()) {
-            known.insert(pid);
-            look.marked.push(Node { pid, fd });
         }
     }
     look
 }
 
-/// Whether a process whose environment is empty is between two programs: it has no arguments yet either. (Threads of the kernel
-/// and zombies have no program.)
-fn is_executing(pid: Pid) -> bool {
-    fs::read(file_of(pid, "cmdline")).is_ok_and(|arguments| arguments.is_empty())
-        && fs::read_link(file_of(pid, "exe")).is_ok()
-}
-
-fn file_of(pid: Pid, name: &str) -> String {
-    format!("/proc/{}/{name}", pid.as_raw_nonzero())
-}
-
 /// Whether `root` has children that have ended and wait to be reaped.
 pub(crate) fn has_zombies_below(root: Pid) -> bool {
-    children(root).into_iter().any(|pid| stat(pid).is_some_and(|stat| stat.zombie))
+    procfs::children(root).is_ok_and(|children| {
+        children.into_iter().any(|pid| Stat::of(pid).is_some_and(|stat| stat.life == Life::Dead))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A process that does nothing but execute programs, one after the other.
+    #[test]
+    fn a_mark_is_never_overlooked_while_a_program_is_executed() {
+        let mark = Mark::random();
+        let (name, value) =
+            mark.assignment().split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).expect("it is one");
+        let mut executes = Command::new("/bin/sh");
+        executes.args(["-c", "exec /bin/sh -c \"$AGAIN\""]).env_clear();
+        executes.env("AGAIN", "exec /bin/sh -c \"$AGAIN\"").env(name, value);
+        executes.envs((0..50).map(|number| (format!("X{number}"), "x".repeat(100))));
+        let mut child = executes.spawn().expect("there is a shell");
+        let pid = Pid::from_child(&child);
+        let (mut seen, mut between) = (0, 0);
+        while seen < 5_000 {
+            match carries(pid, &[mark]) {
+                Some(true) => seen += 1,
+                Some(false) => break,
+                None => between += 1,
+            }
+        }
+        child.kill().and_then(|()| child.wait()).expect("it is still there");
+        assert_eq!(seen, 5_000, "after {between} looks between two programs");
+    }
 }

@@ -122,10 +122,14 @@ fn ancestors() -> impl Iterator<Item = u32> {
 }
 
 fn parent(id: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name in parentheses may hold anything; the fields after it are counted from the last one.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    fields.nth(1)?.parse().ok().filter(|id| *id > 0)
+    parent_in(&std::fs::read(format!("/proc/{id}/stat")).ok()?)
+}
+
+/// The name in parentheses may hold anything, also what is no text; the fields after it are counted from the last one.
+fn parent_in(stat: &[u8]) -> Option<u32> {
+    let name = stat.iter().rposition(|byte| *byte == b')')?;
+    let fields = str::from_utf8(stat.get(name + 1..)?).ok()?;
+    fields.split_whitespace().nth(1)?.parse().ok().filter(|id| *id > 0)
 }
 
 /// An id for one run: 32 hex digits, never the same twice.
@@ -155,5 +159,14 @@ mod tests {
     #[test]
     fn the_nearest_ancestor_is_the_parent() {
         assert_eq!(ancestors().next(), Some(std::os::unix::process::parent_id()));
+    }
+
+    #[test]
+    fn a_parent_is_found_behind_any_name() {
+        for name in [&b"sh"[..], b"\xff\xc3", b") S 1 (", b"a\nb", b""] {
+            let stat = [b"5 (", name, b") S 77 5 5 0"].concat();
+            assert_eq!(parent_in(&stat), Some(77), "{name:?}");
+        }
+        assert_eq!((parent_in(b"1 (init) S 0 1"), parent_in(b"")), (None, None));
     }
 }

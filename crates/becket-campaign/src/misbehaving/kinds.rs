@@ -36,6 +36,11 @@ pub(crate) struct Kind {
 pub(crate) const ESCAPES: u32 = 611;
 const LINGERS: u32 = 600;
 
+/// Executes one program after the other, so that it has no environment at most moments.
+const EXECUTES: &str = r#"export AGAIN='exec sh -c "$AGAIN"'; (setsid sh -c "$AGAIN" &); exec LINGER"#;
+const EXECUTES_BEHIND: &str =
+    r#"export AGAIN='exec sh -c "$AGAIN"'; setsid sh -c "$AGAIN" >/dev/null 2>&1 & exit 0"#;
+
 const fn kind(name: &'static str, ends: Ends, script: &'static str) -> Kind {
     Kind { name, ends, place: Where::Everywhere, script }
 }
@@ -61,6 +66,7 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("no-utf-8", Ends::Soon, "printf '\\377\\376{\\200'; printf '\\377' >&2; exit 1"),
     kind("has-many-children", Ends::Never, "i=0; while [ $i -lt 24 ]; do LINGER & i=$((i + 1)); done; wait"),
     kind("goes-on-forking", Ends::Never, "trap '' TERM; while :; do sleep 0.2 & sleep 0.03; done"),
+    kind("goes-on-executing", Ends::Never, EXECUTES),
     Kind {
         name: "stops-its-keeper",
         ends: Ends::Never,
@@ -72,6 +78,12 @@ pub(crate) const KINDS: &[Kind] = &[
         ends: Ends::Soon,
         place: Where::IfEverythingEnds,
         script: "setsid LINGER >/dev/null 2>&1 & exit 0",
+    },
+    Kind {
+        name: "leaves-what-goes-on-executing",
+        ends: Ends::Soon,
+        place: Where::IfEverythingEnds,
+        script: EXECUTES_BEHIND,
     },
     Kind {
         name: "leaves-a-daemon-in-disguise",

@@ -25,8 +25,6 @@ use crate::{sys, tree};
 /// How long a sweep may take before it gives up on what cannot be ended (a process of another user, or
 /// one that the kernel holds).
 const SWEEP: Duration = Duration::from_secs(2);
-/// How often a sweep must find nothing before it believes that.
-const SURE: u32 = 3;
 /// How many rounds follow each other without a pause.
 const EAGER_ROUNDS: u32 = 32;
 /// How long killed processes may take to be gone before a keeper counts as not free.
@@ -242,42 +240,23 @@ fn reap() -> Below {
 /// went. What still forks is stopped first, and the rounds go on until nothing new turns up.
 fn sweep(spared: &[Mark]) -> i32 {
     let until = Instant::now() + SWEEP;
-    let mut nothing = 0;
     for round in 0.. {
         if matches!(reap(), Below::Nothing) {
             return 0;
         }
-        let mut stopped = Vec::new();
-        loop {
-            let mut new = false;
-            let found = tree::below(getpid(), None, spared, |node| {
-                if !stopped.contains(&node.pid) {
-                    node.signal(Signal::STOP);
-                    stopped.push(node.pid);
-                    new = true;
-                }
-            });
-            if new && Instant::now() < until {
-                continue;
+        let found = stopped_below(spared, until);
+        let is_late = Instant::now() > until;
+        if found.nodes.is_empty() {
+            // Killed ones may be dying still; if those are all, the next round reaps them.
+            if found.whole && !dying() {
+                return 0;
             }
-            if !found.is_empty() {
-                nothing = 0;
+            if is_late {
+                return 1;
             }
-            if found.is_empty() {
-                // Killed ones may be dying still; if those are all, the next round reaps them. The kernel's list of
-                // children may leave one out while another ends: only what was not there several times is not there.
-                nothing = if dying() { 0 } else { nothing + 1 };
-                if nothing == SURE {
-                    return 0;
-                }
-            } else if !kill(&found, spared) || Instant::now() > until {
-                // Only what other users own is left, or what the kernel does not let go.
-                return i32::try_from(found.len()).unwrap_or(i32::MAX);
-            }
-            break;
-        }
-        if Instant::now() > until {
-            return 1;
+        } else if !kill(&found.nodes, spared, is_late) || is_late {
+            // Only what other users own is left, or what the kernel does not let go.
+            return i32::try_from(found.nodes.len()).unwrap_or(i32::MAX);
         }
         // Most are gone at once; one with much memory takes its time, and need not be watched closely.
         if round < EAGER_ROUNDS {
@@ -289,20 +268,38 @@ fn sweep(spared: &[Mark]) -> i32 {
     0
 }
 
+/// Stops what is below and not spared, until nothing new turns up or the time is up.
+fn stopped_below(spared: &[Mark], until: Instant) -> tree::Found {
+    let mut stopped = Vec::new();
+    loop {
+        let mut new = false;
+        let found = tree::below(getpid(), None, spared, |node| {
+            if !stopped.contains(&node.pid) {
+                node.signal(Signal::STOP);
+                stopped.push(node.pid);
+                new = true;
+            }
+        });
+        if !new || Instant::now() > until {
+            return found;
+        }
+    }
+}
+
 fn dying() -> bool {
     tree::has_zombies_below(getpid())
 }
 
-/// Whether any could be signalled: what belongs to other users cannot.
-fn kill(found: &[tree::Node], spared: &[Mark]) -> bool {
+/// Whether any could be signalled: what belongs to other users cannot. What is just executing a program cannot be told from
+/// what is spared until it has: it stays stopped until the next round, if there is one.
+fn kill(found: &[tree::Node], spared: &[Mark], is_last: bool) -> bool {
     let mut any = false;
     for node in found {
-        // Seen in the middle of an exec, an environment looks empty; stopped, it does not.
-        if tree::carries(node.pid, spared) {
-            any |= node.signal(Signal::CONT);
-        } else {
-            any |= node.signal(Signal::KILL);
-        }
+        any |= match tree::carries(node.pid, spared) {
+            Some(true) => node.signal(Signal::CONT),
+            None if !is_last => true,
+            Some(false) | None => node.signal(Signal::KILL),
+        };
     }
     any
 }

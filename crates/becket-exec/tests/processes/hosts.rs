@@ -74,6 +74,7 @@ pub(crate) fn play(role: &str, args: &[String]) {
         "sigpipe" => sigpipe(),
         "closed" => closed(&args[0]),
         "big" => big(),
+        "headless" => headless(args[0].clone()),
         other => panic!("no such role: {other}"),
     }
 }
@@ -104,6 +105,21 @@ fn many() {
     }
     assert_eq!((open_descriptors(), children().as_str()), (before, ""));
     println!("ok");
+}
+
+/// Goes on without its first thread. Tells its number once that has ended.
+fn headless(file: String) {
+    std::thread::spawn(move || {
+        let me = std::process::id();
+        until("the first thread is gone", || {
+            let stat = std::fs::read_to_string(format!("/proc/{me}/stat")).unwrap();
+            stat.rsplit_once(") ").unwrap().1.starts_with('Z')
+        });
+        std::fs::write(file, me.to_string()).unwrap();
+        std::thread::sleep(Duration::from_secs(60));
+    });
+    // SAFETY: ends this thread, which holds nothing that another one needs, without running its destructors.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
 }
 
 fn forker() {

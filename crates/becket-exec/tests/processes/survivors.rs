@@ -19,6 +19,8 @@ tests![
     a_finished_siblings_server_is_spared,
     a_server_of_an_earlier_batch_is_spared,
     end_everything_ends_finished_jobs_too,
+    end_everything_ends_what_is_just_starting,
+    what_has_lost_its_first_thread_is_found,
     a_keeper_kills_in_time_what_ignores_term,
     what_left_the_group_gets_its_grace_too,
 ];
@@ -167,6 +169,51 @@ fn end_everything_ends_finished_jobs_too() {
         let ended = run_one(custody, job);
         assert!(matches!(ended.end, End::Exited(0)));
         assert_gone(&token);
+    });
+}
+
+/// A job that is done while what it leaves is being forked and executed.
+fn end_everything_ends_what_is_just_starting() {
+    each_custody(|custody| {
+        let token = token();
+        let daemon = format!(
+            "(setsid sh -c 'sh -c \"exec sleep {token}\" & exec sleep {token}' >/dev/null 2>&1 </dev/null &)"
+        );
+        for number in 0..60 {
+            let mut job =
+                sh(&format!("{daemon}; i=0; while [ $i -lt {} ]; do i=$((i + 1)); done", number * 20));
+            job.limits.end_everything = true;
+            let ended = run_one(custody, job);
+            assert!(matches!(ended.end, End::Exited(0)), "{ended:?}");
+            assert_gone(&token);
+        }
+    });
+}
+
+/// Its first thread has ended: the kernel calls it a zombie, and shows no arguments and no environment of it.
+fn what_has_lost_its_first_thread_is_found() {
+    each_custody(|custody| {
+        for ends_by_itself in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join("pid").display().to_string();
+            let leaves = format!(
+                "(setsid {} role:headless {file} >/dev/null 2>&1 </dev/null &); until [ -s {file} ]; do sleep 0.01; done",
+                myself().display()
+            );
+            let job = if ends_by_itself {
+                let mut job = sh(&leaves);
+                job.limits.end_everything = true;
+                job
+            } else {
+                sh(&format!("{leaves}; exec sleep 60")).timeout(ms(500))
+            };
+            let ended = run_one(custody, job);
+            assert_eq!(matches!(ended.end, End::Exited(0)), ends_by_itself, "{ended:?}");
+            let pid = fs::read_to_string(&file).unwrap();
+            until("it is gone", || {
+                fs::read_dir(format!("/proc/{}/task", pid.trim())).map_or(0, Iterator::count) <= 1
+            });
+        }
     });
 }
 

@@ -1,0 +1,228 @@
+//! What the kernel says in `/proc` of a process that is not our own.
+//!
+//! All of it may be old by the time it is looked at: a process forks, executes another program, ends, and its number is
+//! somebody else's. So every answer here is of one moment, and says when that moment had none.
+
+use std::fs;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{Errno, read, retry_on_intr};
+use rustix::process::Pid;
+
+/// What most environments fit into. (The kernel gives a larger one too, with more room.)
+const ROOM: usize = 32 * 1024;
+/// The flag of the kernel's own threads in `stat`.
+const KERNEL: u64 = 0x0020_0000;
+
+/// How far a process has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    Alive,
+    /// Its first thread has ended and looks like a zombie; others of its threads go on.
+    Headless,
+    /// A zombie.
+    Dead,
+}
+
+/// What `/proc/PID/stat` says.
+pub(crate) struct Stat {
+    pub(crate) life: Life,
+    pub(crate) parent: i32,
+    /// It is a thread of the kernel's.
+    kernel: bool,
+    /// Its program has begun, and was given no environment at all.
+    bare: bool,
+}
+
+impl Stat {
+    /// `None` once the process is gone.
+    pub(crate) fn of(pid: Pid) -> Option<Self> {
+        Self::at(&directory(pid))
+    }
+
+    fn at(directory: &str) -> Option<Self> {
+        Self::parse(&at_once(&format!("{directory}/stat")).ok()?)
+    }
+
+    /// The fields have their numbers in proc_pid_stat(5).
+    fn parse(text: &[u8]) -> Option<Self> {
+        // The name, field 2, stands in parentheses and may itself hold any of these.
+        let after = text.iter().rposition(|byte| *byte == b')')? + 2;
+        let fields: Vec<&[u8]> = text.get(after..)?.split(|byte| byte.is_ascii_whitespace()).collect();
+        let field = |number: usize| fields.get(number - 3).copied();
+        let number = |number| decimal::<u64>(field(number)?);
+        let is_zombie = matches!(field(3)?, b"Z" | b"X");
+        let threads = number(20)?;
+        let (code, environment) = (number(26)?, number(50)?..number(51)?);
+        Some(Self {
+            life: match (is_zombie, threads) {
+                (false, _) => Life::Alive,
+                (true, 0 | 1) => Life::Dead,
+                (true, _) => Life::Headless,
+            },
+            parent: decimal(field(4)?)?,
+            kernel: number(9)? & KERNEL != 0,
+            // The place of the code is noted last of these when a program is executed.
+            bare: code != 0 && environment.is_empty(),
+        })
+    }
+}
+
+fn decimal<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    str::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+/// The environment that a process's program was started with.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Environment {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// The process is just executing a program, or ending: there is none at this moment, or none can be read.
+    Between,
+    /// The process has ended.
+    Gone,
+    /// It is another user's, or the kernel's.
+    Closed,
+}
+
+pub(crate) fn environment(pid: Pid) -> Environment {
+    let own = environment_at(&directory(pid));
+    if own != Environment::Gone || Stat::of(pid).is_none_or(|stat| stat.life != Life::Headless) {
+        return own;
+    }
+    // The memory hangs on the threads that are left.
+    threads(pid)
+        .unwrap_or_default()
+        .iter()
+        .map(|thread| environment_at(thread))
+        .find(|environment| *environment != Environment::Gone)
+        .unwrap_or(Environment::Between)
+}
+
+fn environment_at(directory: &str) -> Environment {
+    match at_once(&format!("{directory}/environ")) {
+        Ok(bytes) if !bytes.is_empty() => return Environment::Whole(bytes),
+        Err(Errno::ACCESS | Errno::PERM) => return Environment::Closed,
+        Err(Errno::NOENT | Errno::SRCH) => return Environment::Gone,
+        // Also of what is executing, ending, a thread of the kernel's.
+        Ok(_) | Err(_) => {}
+    }
+    match Stat::at(directory) {
+        None => Environment::Gone,
+        Some(stat) if stat.life != Life::Alive => Environment::Gone,
+        Some(stat) if stat.kernel => Environment::Closed,
+        Some(stat) if stat.bare => Environment::Whole(Vec::new()),
+        Some(_) => Environment::Between,
+    }
+}
+
+/// The numbers that are said to be children of `parent`; of one that is gone, none.
+///
+/// # Errors
+///
+/// What kept them from being listed (too many open files).
+pub(crate) fn children(parent: Pid) -> Result<Vec<Pid>, Errno> {
+    let mut found = Vec::new();
+    for thread in threads(parent)? {
+        match at_once(&format!("{thread}/children")) {
+            Ok(text) => found.extend(text.split(|byte| *byte == b' ').filter_map(decimal::<i32>)),
+            // A kernel without these lists: every process says who its parent is.
+            Err(Errno::NOENT) if !fs::exists("/proc/thread-self/children").unwrap_or(true) => {
+                let theirs = |pid: &Pid| {
+                    Stat::of(*pid).is_some_and(|stat| stat.parent == parent.as_raw_nonzero().get())
+                };
+                return Ok(everybody()?.into_iter().filter(theirs).collect());
+            }
+            Err(Errno::NOENT | Errno::SRCH) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(found.into_iter().filter_map(Pid::from_raw).collect())
+}
+
+/// Every process there is.
+///
+/// # Errors
+///
+/// What kept them from being listed.
+pub(crate) fn everybody() -> Result<Vec<Pid>, Errno> {
+    let names = names("/proc")?;
+    Ok(names.iter().filter_map(|name| Pid::from_raw(name.parse().ok()?)).collect())
+}
+
+/// The directories of a process's threads; of one that is gone, none.
+fn threads(pid: Pid) -> Result<Vec<String>, Errno> {
+    let tasks = format!("{}/task", directory(pid));
+    match names(&tasks) {
+        Ok(names) => Ok(names.into_iter().map(|name| format!("{tasks}/{name}")).collect()),
+        Err(Errno::NOENT | Errno::SRCH) => Ok(Vec::new()),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn names(directory: &str) -> Result<Vec<String>, Errno> {
+    let entries =
+        fs::read_dir(directory).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+}
+
+fn directory(pid: Pid) -> String {
+    format!("/proc/{}", pid.as_raw_nonzero())
+}
+
+/// Reads a file in one call. In several, an environment ends wherever the process has executed another program between two
+/// of them, and looks whole.
+fn at_once(path: &str) -> Result<Vec<u8>, Errno> {
+    let mut buffer = vec![0; ROOM];
+    loop {
+        let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let length = retry_on_intr(|| read(&file, &mut buffer))?;
+        if length < buffer.len() {
+            buffer.truncate(length);
+            return Ok(buffer);
+        }
+        buffer.resize(buffer.len() * 4, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a process, with some of its fields told otherwise.
+    fn line(others: &[(usize, &str)]) -> String {
+        let usual = [(3, "S"), (4, "7"), (9, "4194560"), (20, "1"), (26, "99"), (50, "60"), (51, "60")];
+        let field = |number| {
+            let told = others.iter().chain(&usual).find(|(field, _)| *field == number);
+            told.map_or("0", |(_, text)| text)
+        };
+        let fields: Vec<&str> = (3..=52).map(field).collect();
+        format!("1 (a) b) c) {}\n", fields.join(" "))
+    }
+
+    #[test]
+    fn a_line_is_read_by_its_fields() {
+        let read = |others| Stat::parse(line(others).as_bytes()).expect("it is one");
+        let usual = read(&[]);
+        assert_eq!((usual.life, usual.parent, usual.kernel, usual.bare), (Life::Alive, 7, false, true));
+        assert_eq!(read(&[(3, "Z")]).life, Life::Dead);
+        assert_eq!(read(&[(3, "Z"), (20, "2")]).life, Life::Headless);
+        assert!(read(&[(9, "2129984")]).kernel);
+        assert!(!read(&[(51, "61")]).bare);
+        // Its program has not begun: nothing can be said of its environment.
+        assert!(!read(&[(26, "0")]).bare);
+        let text = line(&[]);
+        for end in 0..text.len() - 5 {
+            assert!(Stat::parse(&text.as_bytes()[..end]).is_none_or(|stat| stat.life == Life::Alive));
+        }
+    }
+
+    #[test]
+    fn of_itself() {
+        let me = rustix::process::getpid();
+        let Environment::Whole(bytes) = environment(me) else { panic!("it has one") };
+        assert_eq!(bytes, fs::read("/proc/self/environ").expect("it can be read"));
+        assert_eq!(Stat::of(me).map(|stat| stat.life), Some(Life::Alive));
+        assert!(everybody().expect("they can be listed").contains(&me));
+    }
+}
