@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use becket_exec::{Batch, Cancel, Custody, Job, Keep, Keeper, Limits, Overflow, Pool, keeper_main, run};
 
-fn job(program: &str, args: &[&str], stdin: &Arc<[u8]>) -> Job {
+fn job(program: &str, args: &[&str], stdin: &Arc<Vec<u8>>) -> Job {
     let keep = Keep { head: 1 << 20, tail: 0, overflow: Overflow::Drain };
     Job {
         program: program.into(),
@@ -111,7 +111,7 @@ fn main() {
     }
     let mut forked = Custody::Keeper(Keeper::fork().unwrap());
     let pool = Pool::new(myself, vec!["keeper".into()], 1);
-    let nothing: Arc<[u8]> = Arc::from([]);
+    let nothing: Arc<Vec<u8>> = Arc::default();
 
     let one = [job("/bin/true", &[], &nothing)];
     let resident = || runner(&mut pool.lease().unwrap(), &one);
@@ -141,7 +141,7 @@ fn main() {
         ],
     );
 
-    let payload: Arc<[u8]> = vec![b'x'; 10_000_000].into();
+    let payload: Arc<Vec<u8>> = vec![b'x'; 10_000_000].into();
     let cats = vec![job("/bin/cat", &[], &payload); 3];
     compare(
         "10 MB through three cats",

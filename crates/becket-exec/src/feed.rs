@@ -13,7 +13,7 @@ const ALWAYS_FITS: usize = 4096;
 /// The rest of a payload that did not fit into the pipe beforehand.
 pub(crate) struct Feed {
     fd: OwnedFd,
-    payload: Arc<[u8]>,
+    payload: Arc<Vec<u8>>,
     written: usize,
     /// Stays open behind the last byte.
     holds: bool,
@@ -26,7 +26,7 @@ impl Feed {
     /// embedding program can then hold it open and keep the job from seeing the end.
     ///
     /// With `holds` it stays open until it is dropped.
-    pub(crate) fn prepare(payload: &Arc<[u8]>, holds: bool) -> Result<(OwnedFd, Option<Self>), Errno> {
+    pub(crate) fn prepare(payload: &Arc<Vec<u8>>, holds: bool) -> Result<(OwnedFd, Option<Self>), Errno> {
         let (read, fd) = pipe()?;
         if payload.is_empty() && !holds {
             return Ok((read, None));

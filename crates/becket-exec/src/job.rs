@@ -21,7 +21,7 @@ pub struct Job {
     /// Its whole environment: nothing is inherited. The runner adds its [mark](crate::MARK).
     pub env: Vec<(OsString, OsString)>,
     /// What it reads from its standard input, then end of file. Any size; never reading it is no error.
-    pub stdin: Arc<[u8]>,
+    pub stdin: Arc<Vec<u8>>,
     /// For one that goes on until it is told to end, and answers meanwhile: its standard input stays open behind what it
     /// reads, and once this says so of its standard output so far (its [`head`](Keep::head)) it is cut short, as
     /// [`End::Sufficed`](crate::End::Sufficed).

@@ -13,7 +13,7 @@
 //!     args: vec!["-c".into(), "grep -q secret && exit 2".into()],
 //!     dir: "/".into(),
 //!     env: vec![("PATH".into(), "/usr/bin:/bin".into())],
-//!     stdin: b"a secret".as_slice().into(),
+//!     stdin: b"a secret".to_vec().into(),
 //!     enough: None,
 //!     limits: Limits {
 //!         timeout: Duration::from_secs(5),

@@ -46,7 +46,7 @@ pub struct Command {
     /// Its whole environment.
     pub environment: Vec<(OsString, OsString)>,
     /// What stands on its standard input, then end of file.
-    pub stdin: Arc<[u8]>,
+    pub stdin: Arc<Vec<u8>>,
     /// Its own time.
     pub timeout: Duration,
     /// Between TERM and KILL when it is cut short; zero for KILL at once.

@@ -31,7 +31,7 @@ pub(crate) fn program(program: &str, args: &[&str]) -> Job {
         args: args.iter().map(Into::into).collect(),
         dir: "/".into(),
         env: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or("/usr/bin:/bin".into()))],
-        stdin: Arc::from([]),
+        stdin: Arc::default(),
         enough: None,
         limits: limits(),
     }
@@ -43,7 +43,7 @@ pub(crate) fn sh(script: &str) -> Job {
 
 pub(crate) trait With: Sized {
     fn timeout(self, timeout: Duration) -> Self;
-    fn stdin(self, bytes: impl Into<Arc<[u8]>>) -> Self;
+    fn stdin(self, bytes: impl Into<Vec<u8>>) -> Self;
 }
 
 impl With for Job {
@@ -52,8 +52,8 @@ impl With for Job {
         self
     }
 
-    fn stdin(mut self, bytes: impl Into<Arc<[u8]>>) -> Self {
-        self.stdin = bytes.into();
+    fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Arc::new(bytes.into());
         self
     }
 }

@@ -108,7 +108,7 @@ fn response(event: &Event) -> Cow<'_, Value> {
 pub(super) fn command(
     scope: &Scope,
     written: &str,
-    stdin: std::sync::Arc<[u8]>,
+    stdin: std::sync::Arc<Vec<u8>>,
     timeout: Duration,
 ) -> Command {
     let keep = Keep { head: CAPTURE, tail: 0, over_ends: true };

@@ -271,7 +271,7 @@ impl Rules for Albedo {
         let view = protocol::view(firing.event);
         let matching = self.matching(moment, protocol::subject(view.as_ref()));
         if past.is_empty() && matching.iter().any(|hook| hook.skipped().is_none()) {
-            let stdin: Arc<[u8]> = protocol::envelope(firing, moment, view).into();
+            let stdin = Arc::new(protocol::envelope(firing, moment, view));
             return Step::Run(self.batch(firing.scope, moment, &matching, &stdin));
         }
         let mut ends = past.iter();
@@ -292,7 +292,7 @@ impl Rules for Albedo {
 }
 
 impl Albedo {
-    fn batch(&self, scope: &Scope, moment: EventName, matching: &[Match<'_>], stdin: &Arc<[u8]>) -> Batch {
+    fn batch(&self, scope: &Scope, moment: EventName, matching: &[Match<'_>], stdin: &Arc<Vec<u8>>) -> Batch {
         let jobs = matching.iter().filter(|hook| hook.skipped().is_none()).map(|hook| Job {
             source: hook.source,
             hook: hook.hook,

@@ -145,7 +145,7 @@ impl<'a> Chain<'a> {
         })
     }
 
-    fn tell(&self, directory: &Utf8Path) -> (Arc<[u8]>, Vec<(OsString, OsString)>) {
+    fn tell(&self, directory: &Utf8Path) -> (Arc<Vec<u8>>, Vec<(OsString, OsString)>) {
         let environment = Told::of(&self.call, directory).environment(&self.firing.scope.environment);
         (self.call.stdin(directory).into(), environment)
     }

@@ -104,7 +104,7 @@ impl<'a> Context<'a> {
             argv: vec!["/bin/sh".into(), "-c".into(), written.into()],
             directory: firing.scope.workspace.clone(),
             environment: self.environment(firing),
-            stdin: Arc::from([]),
+            stdin: Arc::default(),
             timeout: Duration::from_secs(timeout),
             grace: Duration::ZERO,
             linger: LINGER,
