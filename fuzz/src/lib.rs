@@ -2,16 +2,19 @@
 //!
 //! The functions stand here so that the stable compiler can replay the corpus: `cargo test` in this folder.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use becket_core::dialect::{self, Captured, End, Finished, Known, Rules};
+use becket_core::dialect::{
+    self, Answer, Captured, Dialect, End, Finished, Known, Name, Question, Rules, StoreChange, Timestamp,
+};
 use becket_core::event::{Event, EventName};
 use becket_core::journal::Record;
 use becket_core::ledger::Ledger;
 use becket_core::outcome::{Decision, Outcome};
-use becket_core::place::{File, Found, Place, What};
+use becket_core::place::{Entry, File, Found, Place, What};
 use becket_core::scope::{Homes, Mode, Scope, Settings};
 use becket_core::session::{Facts, line};
 use becket_core::{merge, paths, text as safe};
@@ -20,6 +23,7 @@ use becket_hosts::answer;
 use becket_hosts::decode::{Beside, Heard, decode};
 use becket_hosts::install::{self, Line};
 use becket_pattern::Pattern;
+use camino::Utf8PathBuf;
 
 fn scope() -> Scope {
     let environment: Arc<[(OsString, OsString)]> = Arc::from([("PATH".into(), "/bin".into())]);
@@ -46,28 +50,53 @@ fn file(bytes: &[u8]) -> Found {
 
 /// The same bytes at every place of every dialect: definitions, stores, profiles.
 fn load(bytes: &[u8]) -> Vec<Box<dyn Rules>> {
-    let scope = scope();
     let ledger = Ledger::default();
+    dialect::ALL.iter().map(|dialect| load_one(*dialect, bytes, &ledger, &BTreeMap::new())).collect()
+}
+
+/// The same, and a person has approved whatever of it can be approved.
+fn approved(bytes: &[u8]) -> Vec<Box<dyn Rules>> {
+    let scope = scope();
+    let mut ledger = Ledger::default();
+    let now = Timestamp(0);
+    ledger.record(Name::Shadowcode, scope.real_workspace.as_str(), Answer::Approve, "", now);
+    let all = dialect::ALL.iter().map(|dialect| {
+        let mut stores = BTreeMap::new();
+        let rules = load_one(*dialect, bytes, &ledger, &stores);
+        for source in rules.sources().iter().filter(|source| source.needs_approval) {
+            let store = dialect.store(&scope, source).path;
+            let known = Known { ledger: &ledger, kept: None };
+            let question = Question { scope: &scope, known, source, answer: Answer::Approve, now };
+            let before = stores.get(&store).map(Vec::as_slice);
+            if let Ok(StoreChange::Write(after)) = dialect.decide(&question, before) {
+                stores.insert(store, after);
+            }
+        }
+        load_one(*dialect, bytes, &ledger, &stores)
+    });
+    all.collect()
+}
+
+/// One dialect's rules, of stores with their own content and the same bytes at every other place.
+fn load_one(
+    dialect: &dyn Dialect,
+    bytes: &[u8],
+    ledger: &Ledger,
+    stores: &BTreeMap<Utf8PathBuf, Vec<u8>>,
+) -> Box<dyn Rules> {
+    let scope = scope();
     let found = |place: &Place| match place.what {
-        What::File => file(bytes),
+        What::File => file(stores.get(&place.path).map_or(bytes, Vec::as_slice)),
         What::Folder { endings, .. } => Found::Folder {
             entries: endings
                 .iter()
-                .map(|ending| becket_core::place::Entry {
-                    name: format!("x{ending}"),
-                    found: Some(file(bytes)),
-                })
+                .map(|ending| Entry { name: format!("x{ending}"), found: Some(file(bytes)) })
                 .collect(),
             more: false,
         },
     };
-    dialect::ALL
-        .iter()
-        .map(|dialect| {
-            let found: Vec<Found> = dialect.places(&scope).iter().map(found).collect();
-            dialect.load(&scope, &found, &Known { ledger: &ledger, kept: None })
-        })
-        .collect()
+    let found: Vec<Found> = dialect.places(&scope).iter().map(found).collect();
+    dialect.load(&scope, &found, &Known { ledger, kept: None })
 }
 
 fn fire(event: &Event, rules: &[Box<dyn Rules>], end: impl Fn(dialect::Job) -> Finished) {
@@ -96,17 +125,31 @@ fn finished(job: dialect::Job, end: End, stdout: &[u8]) -> Finished {
     }
 }
 
+thread_local! {
+    /// Definitions in each dialect's words, read once: they are not what these targets are about.
+    static RULES: Vec<Vec<Box<dyn Rules>>> = DEFINITIONS.iter().map(|bytes| approved(bytes)).collect();
+}
+
+const DEFINITIONS: &[&[u8]] = &[
+    br#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"x"}]}],"PostToolUse":[{"hooks":[{"type":"command","command":"x"}]}],"Stop":[{"hooks":[{"type":"command","command":"x"}]}],"UserPromptSubmit":[{"hooks":[{"type":"command","command":"x"}]}],"SessionStart":[{"hooks":[{"type":"command","command":"x"}]}]}}"#,
+    br#"{"hooks":[{"event":"PreToolUse","command":"x"},{"event":"PreToolUse","protocol":"v2","command":"x"},{"event":"PostToolUse","protocol":"v2","command":"x"},{"event":"Stop","command":"x"},{"event":"Stop","protocol":"v2","command":"x"},{"event":"UserPromptSubmit","protocol":"v2","command":"x"}]}"#,
+    br#"{"name":"x","events":["before_command","after_edit","after_test","on_error","on_complete"],"command":"x"}"#,
+];
+
 /// An envelope, and what every dialect makes of the event.
 pub fn envelope(bytes: &[u8]) {
     let Ok(event) = Event::read(bytes, None) else { return };
-    let rules = load(br#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"x"}]}],"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}"#);
-    fire(&event, &rules, |job| finished(job, End::Exited(0), b""));
+    RULES.with(|all| {
+        for rules in all {
+            fire(&event, rules, |job| finished(job, End::Exited(0), b""));
+        }
+    });
 }
 
 /// Files of definitions and stores.
 pub fn definitions(bytes: &[u8]) {
-    let rules = load(bytes);
-    for rules in &rules {
+    let (asked, rules) = (load(bytes), approved(bytes));
+    for rules in asked.iter().chain(&rules) {
         for source in rules.sources() {
             assert!(source.hash.as_deref().is_none_or(becket_core::hash::is_hash));
         }
@@ -129,11 +172,11 @@ pub fn reply(bytes: &[u8]) {
     let code = if choice & 0x80 == 0 { 0 } else { 2 };
     let text = format!(r#"{{"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"x"}}}}"#);
     let event = Event::read(text.as_bytes(), None).expect("it is a right one");
-    let albedo = br#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"x"}]}],"PostToolUse":[{"hooks":[{"type":"command","command":"x"}]}],"Stop":[{"hooks":[{"type":"command","command":"x"}]}],"UserPromptSubmit":[{"hooks":[{"type":"command","command":"x"}]}],"SessionStart":[{"hooks":[{"type":"command","command":"x"}]}]}}"#;
-    let celeste = br#"{"hooks":[{"event":"PreToolUse","command":"x"},{"event":"PostToolUse","command":"x"},{"event":"Stop","command":"x"},{"event":"UserPromptSubmit","command":"x"}]}"#;
-    for definitions in [&albedo[..], &celeste[..]] {
-        fire(&event, &load(definitions), |job| finished(job, End::Exited(code), output));
-    }
+    RULES.with(|all| {
+        for rules in all {
+            fire(&event, rules, |job| finished(job, End::Exited(code), output));
+        }
+    });
 }
 
 /// A matcher and a subject, with a newline between.
@@ -230,6 +273,49 @@ pub fn plug(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A target that runs no hook of a dialect finds nothing in it.
+    #[test]
+    fn hooks_of_every_dialect_run() {
+        let ran = RefCell::new(BTreeSet::new());
+        for name in [EventName::PreToolUse, EventName::PostToolUse, EventName::Stop] {
+            let text = format!(
+                r#"{{"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"cargo test"}}}}"#
+            );
+            let event = Event::read(text.as_bytes(), None).expect("it is a right one");
+            for definitions in DEFINITIONS {
+                let rules = approved(definitions);
+                for rules in rules.iter().filter(|rules| rules.listens(&event)) {
+                    let dialect = rules.dialect();
+                    fire(&event, std::slice::from_ref(rules), |job| {
+                        ran.borrow_mut().insert((dialect.as_str(), name.as_str()));
+                        finished(job, End::Exited(0), b"{}")
+                    });
+                }
+            }
+        }
+        let ran: Vec<_> =
+            ran.into_inner().into_iter().map(|(dialect, name)| format!("{dialect} {name}")).collect();
+        assert_eq!(
+            ran,
+            [
+                "albedo PostToolUse",
+                "albedo PreToolUse",
+                "albedo Stop",
+                "celeste PostToolUse",
+                "celeste PreToolUse",
+                "celeste Stop",
+                "shadowcode PostToolUse",
+                "shadowcode PreToolUse",
+                "shadowcode Stop"
+            ]
+        );
+    }
+
     /// Every file of the corpus goes through its target, as a regression test on the stable compiler.
     #[test]
     fn the_corpus_is_replayed() {
