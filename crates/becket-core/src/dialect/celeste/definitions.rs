@@ -218,10 +218,38 @@ pub struct Mistake {
     pub message: String,
 }
 
-impl Mistake {
-    fn at(node: Node<'_>, message: String) -> Self {
-        let (line, column) = node.place();
-        Self { line, column, message }
+/// A mistake whose place was not looked for yet.
+type Wrong<'a> = (Node<'a>, String);
+
+/// So many mistakes of one kind in one file are named, and the others counted: a person reads no more, and finding the
+/// place of each in a large file takes time.
+const MOST: usize = 100;
+
+/// Mistakes in the order of the file, as far as they are named.
+#[derive(Default)]
+pub(super) struct Mistakes {
+    named: Vec<Mistake>,
+    unnamed: usize,
+}
+
+impl Mistakes {
+    fn add(&mut self, (node, message): Wrong<'_>) {
+        self.add_with(|| {
+            let (line, column) = node.place();
+            Mistake { line, column, message }
+        });
+    }
+
+    pub(super) fn add_with(&mut self, mistake: impl FnOnce() -> Mistake) {
+        if self.named.len() < MOST { self.named.push(mistake()) } else { self.unnamed += 1 }
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Mistake> {
+        if let (Some(last), more @ 1..) = (self.named.last(), self.unnamed) {
+            let message = format!("{more} more behind this are not named one by one");
+            self.named.push(Mistake { message, ..*last });
+        }
+        self.named
     }
 }
 
@@ -247,59 +275,61 @@ pub(super) fn parse(data: &[u8]) -> Result<Parsed, Vec<Mistake>> {
     };
     let text = json::text(data).map_err(whole)?;
     let document = Node::document(text).map_err(whole)?;
-    let mut mistakes = Vec::new();
+    let mut mistakes = Mistakes::default();
     let parsed = read(document, &mut mistakes);
+    let mistakes = mistakes.finish();
     if mistakes.is_empty() { Ok(parsed) } else { Err(mistakes) }
 }
 
-fn read(document: Node<'_>, mistakes: &mut Vec<Mistake>) -> Parsed {
+fn read(document: Node<'_>, mistakes: &mut Mistakes) -> Parsed {
     let mut parsed = Parsed::default();
     if is_null(document) {
         return parsed;
     }
     let Some(entries) = document.object() else {
-        mistakes.push(Mistake::at(document, format!("the file must be an object, not {}", document.kind())));
+        mistakes.add((document, format!("the file must be an object, not {}", document.kind())));
         return parsed;
     };
     let mut hooks = None;
     for (key, value) in entries {
         if key != "hooks" {
-            mistakes.push(unknown_key(&key, &["hooks"], value));
+            mistakes.add(unknown_key(&key, &["hooks"], value));
         } else if hooks.replace(value).is_some() {
-            mistakes.push(Mistake::at(value, "`hooks` stands twice".to_owned()));
+            mistakes.add((value, "`hooks` stands twice".to_owned()));
         }
     }
     let Some(hooks) = hooks.filter(|hooks| !is_null(*hooks)) else { return parsed };
     let Some(items) = hooks.array() else {
-        mistakes.push(Mistake::at(hooks, format!("`hooks` must be a list, not {}", hooks.kind())));
+        mistakes.add((hooks, format!("`hooks` must be a list, not {}", hooks.kind())));
         return parsed;
     };
+    let mut holes = Mistakes::default();
     parsed.definitions.reserve(items.len());
     for (index, item) in items.into_iter().enumerate() {
         match entry(item) {
             Ok((definition, command)) => {
-                parsed.holes.extend(
-                    definition.hole().map(|hole| {
-                        Mistake::at(command, format!("hooks[{index}]: running it fails: {hole}"))
-                    }),
-                );
+                if let Some(hole) = definition.hole() {
+                    holes.add((command, format!("hooks[{index}]: running it fails: {hole}")));
+                }
                 parsed.definitions.push(definition);
             }
-            Err(wrong) => mistakes.extend(wrong.into_iter().map(|mistake| Mistake {
-                message: format!("hooks[{index}]: {}", mistake.message),
-                ..mistake
-            })),
+            Err(wrong) => {
+                for (node, message) in wrong {
+                    mistakes.add((node, format!("hooks[{index}]: {message}")));
+                }
+            }
         }
     }
+    parsed.holes = holes.finish();
     parsed
 }
 
 /// The fields of an entry, each with the node it stands in.
 const FIELDS: [&str; 5] = ["event", "matcher", "command", "timeout", "protocol"];
 
-fn entry(node: Node<'_>) -> Result<(Definition, Node<'_>), Vec<Mistake>> {
+fn entry(node: Node<'_>) -> Result<(Definition, Node<'_>), Vec<Wrong<'_>>> {
     let Some(entries) = node.object() else {
-        return Err(vec![Mistake::at(node, format!("a hook must be an object, not {}", node.kind()))]);
+        return Err(vec![(node, format!("a hook must be an object, not {}", node.kind()))]);
     };
     let mut found: [Option<Node<'_>>; 5] = [None; 5];
     let mut wrong = Vec::new();
@@ -307,7 +337,7 @@ fn entry(node: Node<'_>) -> Result<(Definition, Node<'_>), Vec<Mistake>> {
         match FIELDS.iter().position(|field| *field == key) {
             None => wrong.push(unknown_key(&key, &FIELDS, value)),
             Some(at) if found[at].is_some() => {
-                wrong.push(Mistake::at(value, format!("`{key}` stands twice in one hook")));
+                wrong.push((value, format!("`{key}` stands twice in one hook")));
             }
             Some(at) => found[at] = Some(value),
         }
@@ -326,21 +356,20 @@ fn entry(node: Node<'_>) -> Result<(Definition, Node<'_>), Vec<Mistake>> {
     };
     let definition = written.normalised().map_err(|(field, message)| {
         let at = [event, matcher, command, timeout, protocol][field as usize];
-        vec![Mistake::at(at.unwrap_or(node), message)]
+        vec![(at.unwrap_or(node), message)]
     })?;
     Ok((definition, command.unwrap_or(node)))
 }
 
-fn text_of(node: Option<Node<'_>>, field: &str) -> Result<String, Vec<Mistake>> {
+fn text_of<'a>(node: Option<Node<'a>>, field: &str) -> Result<String, Vec<Wrong<'a>>> {
     let Some(node) = node else { return Ok(String::new()) };
-    node.string()
-        .ok_or_else(|| vec![Mistake::at(node, format!("`{field}` must be a string, not {}", node.kind()))])
+    node.string().ok_or_else(|| vec![(node, format!("`{field}` must be a string, not {}", node.kind()))])
 }
 
-fn seconds(node: Node<'_>) -> Result<i64, Vec<Mistake>> {
+fn seconds(node: Node<'_>) -> Result<i64, Vec<Wrong<'_>>> {
     let wrong = || {
         let written = text::line(node.raw()).into_owned();
-        vec![Mistake::at(node, format!("`timeout` must be a whole number of seconds, not {written}"))]
+        vec![(node, format!("`timeout` must be a whole number of seconds, not {written}"))]
     };
     if node.kind() != "a number" {
         return Err(wrong());
@@ -352,10 +381,10 @@ fn is_null(node: Node<'_>) -> bool {
     node.raw() == "null"
 }
 
-fn unknown_key(key: &str, known: &[&str], node: Node<'_>) -> Mistake {
+fn unknown_key<'a>(key: &str, known: &[&str], node: Node<'a>) -> Wrong<'a> {
     let near = known.iter().find(|name| name.eq_ignore_ascii_case(key));
     let near = near.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
-    Mistake::at(node, format!("unknown field {}{near}", text::quote(key)))
+    (node, format!("unknown field {}{near}", text::quote(key)))
 }
 
 /// Where in an entry something is wrong; the numbers are the places in [`FIELDS`].

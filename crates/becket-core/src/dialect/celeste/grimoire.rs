@@ -1,7 +1,7 @@
 //! Grimoires: Markdown whose `## Hooks` section defines v1 hooks and whose `## Stream Rules` section is a source of
 //! its own. A bad entry loses only itself.
 
-use super::definitions::{Definition, Mistake, Written};
+use super::definitions::{Definition, Mistake, Mistakes, Written};
 use crate::text;
 
 /// What a grimoire holds.
@@ -62,18 +62,23 @@ pub(super) fn parse(data: &[u8]) -> Grimoire<'_> {
     let Some(sections) = sections(data) else { return grimoire };
     if let Some(section) = sections.hooks {
         grimoire.hooks = &data[section.start..section.end];
-        for (line, entry) in entries(grimoire.hooks, section.line, &mut grimoire.remarks) {
+        let mut remarks = Vec::new();
+        let (mut named, mut holes) = (Mistakes::default(), Mistakes::default());
+        for (line, entry) in entries(grimoire.hooks, section.line, &mut remarks) {
             let at = |message| Mistake { line, column: 1, message };
             match definition(entry) {
                 Ok(definition) => {
-                    let hole = definition.hole();
-                    grimoire.holes.extend(hole.map(|hole| at(format!("running this entry fails: {hole}"))));
+                    if let Some(hole) = definition.hole() {
+                        holes.add_with(|| at(format!("running this entry fails: {hole}")));
+                    }
                     grimoire.definitions.push(definition);
                 }
-                Err(why) => grimoire.remarks.push(at(why)),
+                Err(why) => remarks.push(at(why)),
             }
         }
-        grimoire.remarks.sort_by_key(|remark| remark.line);
+        remarks.sort_by_key(|remark| remark.line);
+        remarks.into_iter().for_each(|remark| named.add_with(|| remark));
+        (grimoire.remarks, grimoire.holes) = (named.finish(), holes.finish());
     }
     if let Some(section) = sections.stream_rules {
         grimoire.stream_rules = stream_rules(&data[section.start..section.end]);
