@@ -113,6 +113,9 @@ pub enum Refusal {
     /// Larger than the place's limit.
     #[error("it is larger than {} bytes", .0)]
     TooLarge(u64),
+    /// The files before it in its folder hold this many bytes already.
+    #[error("the files before it in its folder hold more than {} MiB, and no more are read", .0 >> 20)]
+    Crowded(u64),
     /// A symbolic link where none may stand.
     #[error("it is reached through a symlink")]
     Link,

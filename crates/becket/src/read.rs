@@ -18,6 +18,9 @@ const TRIES: usize = 3;
 /// Most names of a folder that are looked at.
 const MOST_NAMES: usize = 100_000;
 
+/// Most bytes that are read of the files of one folder. More only costs every event time.
+const FOLDER_BYTES: u64 = 16 << 20;
+
 /// What is at a place. A relative path is refused: it would be read from wherever the process stands, which may
 /// be somebody else's checkout.
 pub(crate) fn read(place: &Place) -> Found {
@@ -169,6 +172,7 @@ impl<'a> Reader<'a> {
         }
         names.sort();
         let mut taken = (0, 0);
+        let mut bytes = 0;
         let mut entries = Vec::new();
         for name in names {
             let utf8 = String::from_utf8(name);
@@ -180,7 +184,11 @@ impl<'a> Reader<'a> {
             }
             *count += 1;
             let name = utf8.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-            let found = wanted.then(|| settle(self.file(place, &place.path.join(&name))));
+            let found = wanted.then(|| match bytes {
+                0..=FOLDER_BYTES => settle(self.file(place, &place.path.join(&name))),
+                _ => Found::Refused(Refusal::Crowded(FOLDER_BYTES)),
+            });
+            bytes += found.as_ref().and_then(Found::file).map_or(0, |file| file.bytes.len() as u64);
             entries.push(Entry { name, found });
         }
         Ok(Found::Folder { entries, more })
@@ -412,6 +420,23 @@ mod tests {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!((names, more), (vec!["0.txt", "1.txt", "a.yaml", "b.yaml"], true));
         assert!(entries[0].found.is_none() && entries[2].found.is_some());
+    }
+
+    #[test]
+    fn a_folder_of_large_files_is_read_to_its_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        for number in 0..8 {
+            let file = File::create(root.join(format!("{number}.yaml"))).unwrap();
+            file.set_len(4 << 20).unwrap();
+        }
+        let what = What::Folder { endings: &[".yaml"], most: 100 };
+        let Found::Folder { entries, .. } = read(&Place { what, ..Place::file(root, 5 << 20) }) else {
+            panic!()
+        };
+        let read = entries.iter().filter(|entry| entry.found.as_ref().is_some_and(|f| f.file().is_some()));
+        assert_eq!((entries.len(), read.count()), (8, 5));
+        assert_eq!(entries[7].found, Some(Found::Refused(Refusal::Crowded(FOLDER_BYTES))));
     }
 
     #[test]
