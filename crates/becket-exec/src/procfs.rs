@@ -5,9 +5,9 @@
 
 use std::fs;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::{Errno, read, retry_on_intr};
-use rustix::process::Pid;
+use rustix::process::{Pid, getpid};
 
 /// What most environments fit into. (The kernel gives a larger one too, with more room.)
 const ROOM: usize = 32 * 1024;
@@ -116,15 +116,29 @@ fn environment_at(directory: &str) -> Environment {
     }
 }
 
+/// Whether `/proc` is there and gives this process the number that it has itself. In another space of process numbers
+/// each number that stands there is somebody else's.
+///
+/// # Errors
+///
+/// It is not.
+pub(crate) fn check() -> Result<(), Errno> {
+    let own = readlinkat(CWD, "/proc/self", Vec::new())?;
+    let is_own = decimal(own.as_bytes()) == Some(getpid().as_raw_nonzero().get());
+    if is_own { Ok(()) } else { Err(Errno::NODEV) }
+}
+
 /// The numbers that are said to be children of `parent`; of one that is gone, none.
 ///
 /// # Errors
 ///
-/// What kept them from being listed (too many open files).
+/// What kept them from being listed (too many open files, no `/proc` of this space of process numbers).
 pub(crate) fn children(parent: Pid) -> Result<Vec<Pid>, Errno> {
+    check()?;
     let mut found = Vec::new();
     for thread in threads(parent)? {
-        match at_once(&format!("{thread}/children")) {
+        // In pieces: there may be more than the kernel gives in one call.
+        match fs::read(format!("{thread}/children")).map_err(|error| errno(&error)) {
             Ok(text) => found.extend(text.split(|byte| *byte == b' ').filter_map(decimal::<i32>)),
             // A kernel without these lists: every process says who its parent is.
             Err(Errno::NOENT) if !fs::exists("/proc/thread-self/children").unwrap_or(true) => {
@@ -146,6 +160,7 @@ pub(crate) fn children(parent: Pid) -> Result<Vec<Pid>, Errno> {
 ///
 /// What kept them from being listed.
 pub(crate) fn everybody() -> Result<Vec<Pid>, Errno> {
+    check()?;
     let names = names("/proc")?;
     Ok(names.iter().filter_map(|name| Pid::from_raw(name.parse().ok()?)).collect())
 }
@@ -164,6 +179,10 @@ fn names(directory: &str) -> Result<Vec<String>, Errno> {
     let entries =
         fs::read_dir(directory).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 fn directory(pid: Pid) -> String {
@@ -219,10 +238,11 @@ mod tests {
 
     #[test]
     fn of_itself() {
-        let me = rustix::process::getpid();
+        let me = getpid();
         let Environment::Whole(bytes) = environment(me) else { panic!("it has one") };
         assert_eq!(bytes, fs::read("/proc/self/environ").expect("it can be read"));
         assert_eq!(Stat::of(me).map(|stat| stat.life), Some(Life::Alive));
         assert!(everybody().expect("they can be listed").contains(&me));
+        assert_eq!(check(), Ok(()));
     }
 }

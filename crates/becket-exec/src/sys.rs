@@ -240,17 +240,12 @@ pub(crate) fn become_keeper_process(from: RawFd) {
         libc::SIGUSR1,
         libc::SIGUSR2,
     ];
-    const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
     // SAFETY: close_range takes plain numbers; the keeper's side holds no object for descriptors from
     // `from` on. The dispositions set are constants, so no handler runs; setting one that cannot be
     // set is refused without effect. The mask is a valid set.
     unsafe {
         libc::syscall(libc::SYS_close_range, from as c_uint, c_uint::MAX, 0 as c_uint);
         for signal in 1..=64 {
-            // The runtime's own handlers for faults stay: they only report.
-            if FAULTS.contains(&signal) {
-                continue;
-            }
             let action = if IGNORED.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
             libc::signal(signal, action);
         }

@@ -80,17 +80,22 @@ pub(crate) fn below(
                     continue;
                 }
             };
-            let Some(stat) = Stat::of(pid) else { continue };
-            let theirs = stat.parent == parent.as_raw_nonzero().get()
-                && match &parent_fd {
-                    Some(Ok(fd)) => sys::unreaped(fd.as_fd()),
-                    Some(Err(_)) => {
-                        found.whole = false;
-                        false
-                    }
-                    None => true,
-                };
-            if !theirs || stat.life == Life::Dead || carries(pid, spared) == Some(true) {
+            let is_theirs = match (&parent_fd, Stat::of(pid)) {
+                (_, Some(stat)) if stat.life == Life::Dead => false,
+                // Only this process can reap its own children, so their numbers stay theirs, even where nothing is told
+                // of them (`/proc` may hide what is not dumpable).
+                (None, stat) => stat.is_none_or(|stat| stat.parent == parent.as_raw_nonzero().get()),
+                (Some(Ok(fd)), Some(stat)) => {
+                    stat.parent == parent.as_raw_nonzero().get() && sys::unreaped(fd.as_fd())
+                }
+                // What is hidden here comes to the reaper above once its parent is gone.
+                (Some(Ok(_)), None) => false,
+                (Some(Err(_)), _) => {
+                    found.whole = false;
+                    false
+                }
+            };
+            if !is_theirs || carries(pid, spared) == Some(true) {
                 continue;
             }
             visited.insert(pid.as_raw_nonzero());

@@ -13,6 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::engine::{Engine, Loaded};
 use crate::files::{self, FileError};
 use crate::home;
+use crate::nested::Nesting;
 use crate::read::{self, Reader};
 
 /// Why an answer was not taken. Nothing was changed.
@@ -55,6 +56,9 @@ pub enum AnswerError {
          cannot be told; answer again when they have ended"
     )]
     HooksElsewhere,
+    /// It was asked from where it cannot be told whether that is inside a hook.
+    #[error("whether this is inside a hook cannot be told ({0}); answer from another terminal")]
+    Hidden(&'static str),
     /// There is no content to approve.
     #[error("{path} has no content that could be approved")]
     Nothing {
@@ -232,8 +236,10 @@ impl Engine {
     /// # Errors
     /// This process runs inside a hook, or nobody can tell.
     pub fn check_person(&self) -> Result<(), AnswerError> {
-        if self.is_inside_a_hook() {
-            return Err(AnswerError::InsideAHook);
+        match self.nesting() {
+            Nesting::Outside => {}
+            Nesting::InsideAHook => return Err(AnswerError::InsideAHook),
+            Nesting::Hidden(why) => return Err(AnswerError::Hidden(why)),
         }
         if self.are_hooks_elsewhere() { Err(AnswerError::HooksElsewhere) } else { Ok(()) }
     }

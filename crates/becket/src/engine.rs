@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use becket_core::dialect::{self, Dialect, Known, Name, Notice, Problem, Rules, Said};
-use becket_core::event::Event;
+use becket_core::event::{Event, EventName};
 use becket_core::journal::{self, Record};
 use becket_core::ledger::Ledger;
 use becket_core::merge::{self, Voice};
@@ -22,7 +22,7 @@ use crate::caller::{self, Caller};
 use crate::calls::{self, Turn};
 use crate::files::FileError;
 use crate::home::{self, Home};
-use crate::nested;
+use crate::nested::{self, Nesting};
 use crate::read::{self, Reader};
 use crate::runs::Runs;
 use crate::session::{Memory, Session};
@@ -143,8 +143,8 @@ impl Engine {
         &self.settings
     }
 
-    pub(crate) fn is_inside_a_hook(&self) -> bool {
-        nested::is_inside_a_hook(&self.environment, &self.settings.homes.becket)
+    pub(crate) fn nesting(&self) -> Nesting {
+        nested::nesting(&self.environment, &self.settings.homes.becket)
     }
 
     pub(crate) fn are_hooks_elsewhere(&self) -> bool {
@@ -251,10 +251,14 @@ impl Engine {
     pub fn fire_from(&self, request: &Request<'_>, caller: &Caller<'_>) -> Outcome {
         let began = Instant::now();
         let event = request.event;
-        if self.is_inside_a_hook() {
-            let mut outcome = Outcome::nothing(event.name);
-            outcome.messages.push("becket: fired inside a hook, so no hooks run".to_owned());
-            return outcome;
+        match self.nesting() {
+            Nesting::Outside => {}
+            Nesting::InsideAHook => {
+                let mut outcome = Outcome::nothing(event.name);
+                outcome.messages.push("becket: fired inside a hook, so no hooks run".to_owned());
+                return outcome;
+            }
+            Nesting::Hidden(why) => return cannot_tell(event.name, why),
         }
         let session = Session::of(self, request, caller.start);
         if let Some(outcome) = caller::held(&session, event) {
@@ -300,7 +304,7 @@ impl Engine {
         let event = request.event;
         let rules: Vec<&dyn Rules> =
             loaded.rules.iter().map(AsRef::as_ref).filter(|rules| rules.listens(event)).collect();
-        let (mut records, mut unmarked) = (Vec::new(), None);
+        let (mut records, mut told) = (Vec::new(), Vec::new());
         let mut voices = if rules.is_empty() {
             Vec::new()
         } else {
@@ -308,12 +312,12 @@ impl Engine {
             let voices = merge::hear(event, &rules, &loaded.scope, &session.facts, &mut |rules, batch| {
                 runs.run(rules, batch)
             });
-            (records, unmarked) = runs.finish();
+            (records, told) = runs.finish();
             voices
         };
         self.add_own_voice(event, &mut voices, loaded);
         let mut messages = loaded.messages.clone();
-        messages.extend(unmarked);
+        messages.extend(told);
         messages.extend(session.settle(event, &mut voices, loaded.scope.settings.stop_limit));
         let mut outcome = merge::outcome(event.name, voices);
         outcome.messages.extend(messages);
@@ -375,6 +379,18 @@ impl Engine {
         });
         home.journal(&records)
     }
+}
+
+/// An event of which nobody can tell whether a hook fires it: no hooks run by it, and at a gate that is no leave.
+fn cannot_tell(event: EventName, why: &str) -> Outcome {
+    let mut outcome = Outcome::nothing(event);
+    let message = format!("{why}: whether this is fired inside a hook cannot be told, so no hooks run");
+    if event.is_gate() {
+        outcome.decision = Decision::Deny;
+        outcome.reason = Some(message.clone());
+    }
+    outcome.messages.push(format!("becket: {message}"));
+    outcome
 }
 
 /// Masks secrets in what hooks wrote: the verdict goes by it raw, the record does not keep it so.

@@ -102,14 +102,27 @@ impl Marks {
         Some(Lock { range: start..end, is_mark })
     }
 
-    /// Whether a process holds this file open, as whoever set a mark in it does. Nobody can make another do so.
-    pub(crate) fn is_open_in(&self, process: u32) -> bool {
-        let Ok(own) = self.file.metadata() else { return false };
-        let Ok(open) = std::fs::read_dir(format!("/proc/{process}/fd")) else { return false };
-        open.flatten().any(|entry| {
-            std::fs::metadata(entry.path())
-                .is_ok_and(|data| (data.dev(), data.ino()) == (own.dev(), own.ino()))
-        })
+    /// Whether a process holds this file open, as whoever set a mark in it does: nobody can make another do so. `None`
+    /// where what it holds may not be looked at (another user's, in another user namespace, with other rights).
+    pub(crate) fn is_open_in(&self, process: u32) -> Option<bool> {
+        let own = self.file.metadata().ok()?;
+        let is_this = |path: &std::path::Path| {
+            std::fs::metadata(path).map(|data| (data.dev(), data.ino()) == (own.dev(), own.ino()))
+        };
+        let open = match std::fs::read_dir(format!("/proc/{process}/fd")) {
+            Ok(open) => open,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(false),
+            Err(_) => return None,
+        };
+        let mut hidden = false;
+        for entry in open.flatten() {
+            match is_this(&entry.path()) {
+                Ok(true) => return Some(true),
+                Ok(false) => {}
+                Err(error) => hidden |= error.kind() == io::ErrorKind::PermissionDenied,
+            }
+        }
+        (!hidden).then_some(false)
     }
 }
 
@@ -156,7 +169,7 @@ mod tests {
         seen.sort_unstable();
         assert_eq!(seen, [7, 1 << 40]);
         assert!(look.any(7..8, |at| at == 7) && !look.any(8..100, |_| true) && !look.any(0..7, |_| true));
-        assert!(look.is_open_in(std::process::id()));
+        assert_eq!(look.is_open_in(std::process::id()), Some(true));
         drop((first, second, stranger));
         assert!(!look.any_lock());
     }

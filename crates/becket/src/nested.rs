@@ -63,18 +63,55 @@ impl Mark {
     }
 }
 
-/// Whether this process runs inside a hook of a living Becket. Marks lie in `home`.
-pub(crate) fn is_inside_a_hook(environment: &[(OsString, OsString)], home: &Utf8Path) -> bool {
+/// Whether this process runs inside a hook of a living Becket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nesting {
+    Outside,
+    InsideAHook,
+    /// Nobody can tell, and why.
+    Hidden(&'static str),
+}
+
+/// Where this process stands. Marks lie in `home`.
+pub(crate) fn nesting(environment: &[(OsString, OsString)], home: &Utf8Path) -> Nesting {
     let mark = environment.iter().find(|(name, _)| name == VARIABLE).and_then(|(_, value)| value.to_str());
-    if mark.is_some_and(is_living) {
-        return true;
+    let by_mark = mark.map_or(Nesting::Outside, nesting_in);
+    if by_mark != Nesting::Outside {
+        return by_mark;
     }
-    let Ok(marks) = Marks::open(&home.join(MARKS), false) else { return false };
+    let Ok(marks) = Marks::open(&home.join(MARKS), false) else { return Nesting::Outside };
     // Mostly nobody runs any: then nobody's ancestors are looked at.
-    marks.any_lock() && {
-        let space = space();
-        ancestors().any(|id| marks.any(places(id, space, true), |_| true) && marks.is_open_in(id))
+    if !marks.any_lock() {
+        return Nesting::Outside;
     }
+    let space = space();
+    among_ancestors(&marks, |id| marks.any(places(id, space, true), |_| true))
+}
+
+/// Whether one of the ancestors for which there is a mark has set it.
+fn among_ancestors(marks: &Marks, is_marked: impl Fn(u32) -> bool) -> Nesting {
+    if !is_own_proc() {
+        return Nesting::Hidden("/proc is missing, or is not that of this space of process numbers");
+    }
+    let mut nesting = Nesting::Outside;
+    for id in ancestors().filter(|id| is_marked(*id)) {
+        match marks.is_open_in(id) {
+            Some(true) => return Nesting::InsideAHook,
+            Some(false) => {}
+            // Anybody can lock a place that names a stranger, so this may be a hook or a trick.
+            None => {
+                nesting =
+                    Nesting::Hidden("a process above this one seems to run hooks and may not be looked into");
+            }
+        }
+    }
+    nesting
+}
+
+/// Whether the numbers in `/proc` are those that processes have here.
+fn is_own_proc() -> bool {
+    let own = std::fs::read_link("/proc/self").ok();
+    own.and_then(|own| own.to_str()?.parse().ok()) == Some(std::process::id())
 }
 
 /// Whether hooks run just now in another space of process numbers, so that nobody can tell from here whether this process
@@ -86,22 +123,35 @@ pub(crate) fn are_hooks_elsewhere(home: &Utf8Path) -> bool {
 }
 
 /// Whether this process was started, however far above, by a running copy of the same program: for the program, which
-/// starts nothing but hooks, that is inside a hook, whatever became of the environment and of the homes it names.
+/// starts nothing but hooks, that is inside a hook, whatever became of the environment and of the homes it names. Where it
+/// may not be told which program another process runs, its name counts.
 pub fn is_below_itself() -> bool {
     let program = |process: &str| {
-        std::fs::metadata(format!("/proc/{process}/exe")).ok().map(|data| (data.dev(), data.ino()))
+        std::fs::metadata(format!("/proc/{process}/exe")).map(|data| (data.dev(), data.ino()))
     };
-    program("self").is_some_and(|own| ancestors().any(|id| program(&id.to_string()) == Some(own)))
+    let own = program("self").ok();
+    let own_name = stat("self").map(|stat| stat.name);
+    ancestors().any(|id| match program(&id.to_string()) {
+        Ok(theirs) => Some(theirs) == own,
+        Err(_) => {
+            stat(&id.to_string()).is_some_and(|stat| stat.name == b"becket" || Some(stat.name) == own_name)
+        }
+    })
 }
 
 /// Whether the mark of a run belongs to a living one above this process.
-fn is_living(mark: &str) -> bool {
-    let Some((path, at)) = mark.rsplit_once('#') else { return false };
-    let Some(at) = at.parse::<u64>().ok().filter(|at| marks::PLACES.contains(at)) else { return false };
-    let Ok(marks) = Marks::open(Utf8Path::new(path), false) else { return false };
+fn nesting_in(mark: &str) -> Nesting {
+    let Some((path, at)) = mark.rsplit_once('#') else { return Nesting::Outside };
+    let Some(at) = at.parse::<u64>().ok().filter(|at| marks::PLACES.contains(at)) else {
+        return Nesting::Outside;
+    };
+    let Ok(marks) = Marks::open(Utf8Path::new(path), false) else { return Nesting::Outside };
+    if !marks.any(at..at + 1, |_| true) {
+        return Nesting::Outside;
+    }
     let space = space();
     let is_its = |id: u32| [true, false].into_iter().any(|kind| places(id, space, kind).contains(&at));
-    marks.any(at..at + 1, |_| true) && ancestors().any(|id| is_its(id) && marks.is_open_in(id))
+    among_ancestors(&marks, is_its)
 }
 
 /// Where a process's marks may stand. (The process lives as long as its locks, so its number is no other's.)
@@ -122,14 +172,28 @@ fn ancestors() -> impl Iterator<Item = u32> {
 }
 
 fn parent(id: u32) -> Option<u32> {
-    parent_in(&std::fs::read(format!("/proc/{id}/stat")).ok()?)
+    stat(&id.to_string()).map(|stat| stat.parent).filter(|id| *id > 0)
 }
 
-/// The name in parentheses may hold anything, also what is no text; the fields after it are counted from the last one.
-fn parent_in(stat: &[u8]) -> Option<u32> {
-    let name = stat.iter().rposition(|byte| *byte == b')')?;
-    let fields = str::from_utf8(stat.get(name + 1..)?).ok()?;
-    fields.split_whitespace().nth(1)?.parse().ok().filter(|id| *id > 0)
+/// What everybody is told of a process.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    /// At most 15 bytes of the program's name, which may be no text.
+    name: Vec<u8>,
+    parent: u32,
+}
+
+fn stat(process: &str) -> Option<Stat> {
+    read_stat(&std::fs::read(format!("/proc/{process}/stat")).ok()?)
+}
+
+/// The name in parentheses may hold anything; the fields after it are counted from its end.
+fn read_stat(stat: &[u8]) -> Option<Stat> {
+    let begin = stat.iter().position(|byte| *byte == b'(')? + 1;
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let fields = str::from_utf8(stat.get(end + 1..)?).ok()?;
+    let parent = fields.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Stat { name: stat.get(begin..end)?.to_vec(), parent })
 }
 
 /// An id for one run: 32 hex digits, never the same twice.
@@ -165,8 +229,13 @@ mod tests {
     fn a_parent_is_found_behind_any_name() {
         for name in [&b"sh"[..], b"\xff\xc3", b") S 1 (", b"a\nb", b""] {
             let stat = [b"5 (", name, b") S 77 5 5 0"].concat();
-            assert_eq!(parent_in(&stat), Some(77), "{name:?}");
+            assert_eq!(read_stat(&stat), Some(Stat { name: name.to_vec(), parent: 77 }));
         }
-        assert_eq!((parent_in(b"1 (init) S 0 1"), parent_in(b"")), (None, None));
+        assert_eq!((read_stat(b""), read_stat(b")(")), (None, None));
+    }
+
+    #[test]
+    fn numbers_here_are_those_of_proc() {
+        assert!(is_own_proc());
     }
 }

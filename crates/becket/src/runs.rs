@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use becket_core::dialect::{self, End, Finished, Rules, Timestamp};
 use becket_core::journal::{self, Record};
-use becket_exec::{Custody, Keeper, Leased};
+use becket_exec::{Custody, Keeper, KeeperError, Leased};
 use serde_json::Value;
 
 use crate::engine::{Custodian, Engine, Loaded, Request};
@@ -20,6 +20,8 @@ pub(crate) struct Runs<'a> {
     loaded: &'a Loaded,
     began: Instant,
     custody: Option<Held<'a>>,
+    /// Why it is a weaker one than was asked for.
+    weaker: Option<KeeperError>,
     /// `None` until something runs.
     mark: Option<Result<Mark, FileError>>,
     records: Vec<Record>,
@@ -38,14 +40,20 @@ impl<'a> Runs<'a> {
         loaded: &'a Loaded,
         began: Instant,
     ) -> Self {
-        Self { engine, request, loaded, began, custody: None, mark: None, records: Vec::new() }
+        Self { engine, request, loaded, began, custody: None, weaker: None, mark: None, records: Vec::new() }
     }
 
     pub(crate) fn run(&mut self, rules: &dyn Rules, batch: dialect::Batch) -> Vec<Finished> {
         let started: Vec<_> = batch.jobs.iter().map(|job| (home::now(), rules.record(job, None))).collect();
         let engine = self.engine;
         // Before the mark: a keeper gets ready while it is set.
-        let custody = self.custody.get_or_insert_with(|| engine.hold());
+        let weaker = &mut self.weaker;
+        let custody = self.custody.get_or_insert_with(|| {
+            engine.hold().unwrap_or_else(|error| {
+                *weaker = Some(error);
+                Held::Own(Custody::Group)
+            })
+        });
         if self.mark.is_none() {
             let is_program = matches!(self.engine.custodian(), Custodian::Fork);
             self.mark = self.loaded.home.as_ref().map(|home| Mark::set(home, is_program));
@@ -93,28 +101,36 @@ impl<'a> Runs<'a> {
     }
 
     /// The records, and what a person must be told.
-    pub(crate) fn finish(self) -> (Vec<Record>, Option<String>) {
+    pub(crate) fn finish(self) -> (Vec<Record>, Vec<String>) {
         if let Some(Held::Own(Custody::Keeper(keeper))) = self.custody {
             // It cleans up after us: the answer need not wait for that.
             keeper.leave();
         }
+        let weaker = self.weaker.map(|error| {
+            format!(
+                "becket: {error}: hooks ran without a keeper, so what they started may stay when they are cut short, and \
+                 they go on when becket is killed"
+            )
+        });
         let unmarked = self.mark.and_then(Result::err).map(|error| {
             format!(
                 "becket: {error}: hooks that run just now cannot be marked, so a hook that runs an agent would run hooks too"
             )
         });
-        (self.records, unmarked)
+        (self.records, weaker.into_iter().chain(unmarked).collect())
     }
 }
 
 impl Engine {
-    /// A custodian for one firing. Where the one asked for cannot be had the weaker one serves: hooks that do not run
-    /// would be worse.
-    fn hold(&self) -> Held<'_> {
-        match self.custodian() {
+    /// A custodian for one firing.
+    ///
+    /// # Errors
+    /// The one that was asked for cannot be had. The weaker one has to serve: hooks that do not run would be worse.
+    fn hold(&self) -> Result<Held<'_>, KeeperError> {
+        Ok(match self.custodian() {
             Custodian::Group => Held::Own(Custody::Group),
-            Custodian::Fork => Held::Own(Keeper::fork().map_or(Custody::Group, Custody::Keeper)),
-            Custodian::Pool(pool) => pool.lease().map_or(Held::Own(Custody::Group), Held::Leased),
-        }
+            Custodian::Fork => Held::Own(Custody::Keeper(Keeper::fork()?)),
+            Custodian::Pool(pool) => Held::Leased(pool.lease()?),
+        })
     }
 }

@@ -13,7 +13,7 @@ use becket_hosts::switch::Roots;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Result, engine, inside_a_hook};
+use super::{Result, engine};
 use crate::args::{Common, Install as Options};
 use crate::difference;
 use crate::output::{self, CommandError};
@@ -47,7 +47,7 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
     let places = Places::of(common, options.project)?;
     if !options.dry_run {
         // A hook must not unplug what guards it, nor put something else in its place.
-        places.engine.check_person().map_err(|_| inside_a_hook())?;
+        places.engine.check_person().map_err(CommandError::new)?;
     }
     // All are looked at before the first is changed.
     let mut changes = Vec::new();

@@ -2,6 +2,7 @@
 
 mod pool;
 mod serve;
+mod sweep;
 mod wire;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use crate::ending::Exit;
 use crate::image::Image;
 use crate::mark::{MARK_LEN, Mark};
 use crate::pipes::{Dir, above_stdio};
+use crate::procfs;
 use crate::start::StartError;
 use crate::sys;
 
@@ -70,6 +72,9 @@ pub enum KeeperError {
     /// The keeper's program could not be started.
     #[error("cannot start the keeper: {0}")]
     Start(#[from] StartError),
+    /// Without `/proc`, or with that of another space of process numbers, a keeper cannot find what it is to end.
+    #[error("/proc is missing, or is not that of this space of process numbers")]
+    NoProc,
     /// The program that was started does not behave as a keeper of this version.
     #[error("the program does not answer as a keeper of this version")]
     NotAKeeper,
@@ -106,8 +111,9 @@ impl Keeper {
     /// # Errors
     ///
     /// [`KeeperError::Threads`] if the process has more than one thread, [`KeeperError::Io`] if the
-    /// system refuses a socket or a process.
+    /// system refuses a socket or a process, [`KeeperError::NoProc`] without a `/proc` of its own.
     pub fn fork() -> Result<Self, KeeperError> {
+        procfs::check().map_err(|_| KeeperError::NoProc)?;
         refuse_threads()?;
         let (socket, theirs) = lifeline()?;
         // Before the fork: afterwards the keeper could only name its parent by a number.
@@ -129,6 +135,7 @@ impl Keeper {
     /// [`KeeperError::Start`] if it cannot be started, [`KeeperError::NotAKeeper`] if it does not answer
     /// as one within ten seconds, [`KeeperError::Io`] if the system refuses a socket.
     pub fn spawn(program: &Path, args: &[OsString]) -> Result<Self, KeeperError> {
+        procfs::check().map_err(|_| KeeperError::NoProc)?;
         let (socket, theirs) = lifeline()?;
         let image = Image::inheriting(program, args)?;
         let root = Dir::open(Path::new("."))?;
@@ -224,11 +231,12 @@ impl Keeper {
     }
 
     /// Ends everything below the keeper except what finished jobs left running. Waits at most two
-    /// seconds for that, usually about a millisecond. If the keeper is gone it answers the marks of what it was to
-    /// end.
+    /// seconds for that, usually about a millisecond. If the keeper is gone, or could not end all of it, it answers the
+    /// marks of what it was to end.
     pub(crate) fn sweep(&mut self) -> Vec<Mark> {
         let marks: Vec<u8> = self.spared.iter().flat_map(|mark| *mark.as_bytes()).collect();
-        let is_swept = self.ask(wire::SWEEP, &[&marks], &[]).is_ok();
+        let answer = self.ask(wire::SWEEP, &[&marks], &[]);
+        let is_swept = matches!(answer, Ok((wire::Answer { how: wire::OK, value: 0 }, _)));
         let swept = std::mem::take(&mut self.swept);
         if is_swept { Vec::new() } else { swept }
     }

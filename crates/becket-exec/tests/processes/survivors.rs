@@ -21,6 +21,8 @@ tests![
     end_everything_ends_finished_jobs_too,
     end_everything_ends_what_is_just_starting,
     what_has_lost_its_first_thread_is_found,
+    one_among_very_many_is_found,
+    servers_that_execute_while_a_sibling_is_swept_go_on,
     a_keeper_kills_in_time_what_ignores_term,
     what_left_the_group_gets_its_grace_too,
 ];
@@ -215,6 +217,45 @@ fn what_has_lost_its_first_thread_is_found() {
             });
         }
     });
+}
+
+/// More children than the kernel lists in one piece, all but one left on purpose.
+fn one_among_very_many_is_found() {
+    let mut custody = keeper();
+    let (stays, goes) = (token(), token());
+    let many =
+        format!("i=0; while [ $i -lt 900 ]; do setsid sleep {stays} >/dev/null 2>&1 & i=$((i + 1)); done");
+    let ended = run_one(&mut custody, sh(&many));
+    assert!(matches!(ended.end, End::Exited(0)), "{ended:?}");
+    let one = format!("(env -i setsid sleep {goes} >/dev/null 2>&1 &); exec sleep {goes}");
+    let ended = run_one(&mut custody, sh(&one).timeout(ms(300)));
+    assert!(matches!(ended.end, End::TimedOut), "{ended:?}");
+    assert_gone(&goes);
+    assert_eq!(alive(&format!("sleep\0{stays}")), 900);
+    kill_all(&stays);
+}
+
+/// They cannot be told from what must go while they execute a program, and are stopped meanwhile.
+fn servers_that_execute_while_a_sibling_is_swept_go_on() {
+    let mut custody = keeper();
+    let token = token();
+    let servers = format!(
+        "export AGAIN='exec sh -c \"$AGAIN\" {token}'; for i in 1 2 3 4; do setsid sh -c \"$AGAIN\" {token} >/dev/null 2>&1 & done; \
+         until [ $(pgrep -fc '^sh -c exec .*{token}') = 4 ]; do sleep 0.05; done"
+    );
+    assert!(matches!(run_one(&mut custody, sh(&servers)).end, End::Exited(0)));
+    for _ in 0..20 {
+        let ended = run_one(&mut custody, sh("(setsid sleep 60 &); exec sleep 60").timeout(ms(20)));
+        assert!(matches!(ended.end, End::TimedOut), "{ended:?}");
+    }
+    let is_stopped = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    };
+    // One that executes a program at that moment has no arguments to be found by.
+    let all = || text(&std::process::Command::new("pgrep").args(["-f", &token]).output().unwrap().stdout);
+    until("all of them are there and go on", || all().lines().count() == 4 && !all().lines().any(is_stopped));
+    kill_all(&token);
 }
 
 fn a_keeper_kills_in_time_what_ignores_term() {
