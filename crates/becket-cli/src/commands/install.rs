@@ -233,7 +233,8 @@ impl Places {
 
     /// Where agents keep what may switch their hooks off.
     pub(super) fn roots(&self) -> Roots<'_> {
-        Roots { home: &self.home, levels: &self.levels, variable: &variable }
+        // What is set to nothing is set, too.
+        Roots { home: &self.home, levels: &self.levels, variable: &|name| std::env::var(name).ok() }
     }
 
     /// What `install` would write now if it were called by the name that stands in a file, where that is one of this

@@ -3,7 +3,9 @@
 
 mod claude;
 mod codex;
+mod dotenv;
 mod gemini;
+mod gemini_env;
 
 use std::fmt::Write as _;
 
@@ -16,8 +18,12 @@ use crate::install::edit;
 
 pub use codex::{Remembered, remembered};
 pub use gemini::{FolderTrust, folder_trust, hook_names, trusted_folders};
+pub use gemini_env::{Environment, by_environment, environment_files};
 
-/// What is asked of the environment.
+/// What Gemini CLI does by some variables.
+const NOT_TRUSTED: &str = "takes every folder for untrusted, and runs no hook there";
+
+/// What is asked of the environment. A variable that is set to nothing is set.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Where agents keep their settings.
@@ -304,9 +310,10 @@ fn by_variables(host: Host, variable: Variables<'_>, for_project: bool) -> Vec<O
         }
         Host::Codex => {}
         Host::Gemini => {
-            let what = "takes every folder for untrusted, and runs no hook there";
-            say("GEMINI_RESTRICTED_MODE", is("GEMINI_RESTRICTED_MODE", "true"), what);
-            say("GEMINI_CLI_TRUST_WORKSPACE", is("GEMINI_CLI_TRUST_WORKSPACE", "false"), what);
+            for (name, value) in [("GEMINI_RESTRICTED_MODE", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "false")]
+            {
+                say(name, is(name, value), NOT_TRUSTED);
+            }
         }
         Host::Opencode => {
             say("OPENCODE_PURE", is_on("OPENCODE_PURE"), "loads no plugin");
