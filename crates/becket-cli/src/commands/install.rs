@@ -133,9 +133,11 @@ fn warnings(change: &Change, places: &Places) -> Vec<String> {
     let flaws = flaws.into_iter().filter(|flaw| flaw.is_grave);
     let mut warnings: Vec<String> =
         flaws.map(|flaw| format!("{}: {}. Mend that", text::line(change.path.as_str()), flaw.text)).collect();
-    let other = places.file(host, !places.is_project);
-    let elsewhere = others::read(&other, edit::LIMIT).ok().flatten().unwrap_or_default();
-    if install::runs_twice(host, &elsewhere, after.as_bytes()) {
+    let other = if places.is_project { Some(places.own_file(host)) } else { places.project_file(host) };
+    let elsewhere = other.as_ref().and_then(|other| others::read(other, edit::LIMIT).ok().flatten());
+    if let (Some(other), Some(elsewhere)) = (other, elsewhere)
+        && install::runs_twice(host, &elsewhere, after.as_bytes())
+    {
         let option = if places.is_project { "" } else { " --project" };
         warnings.push(format!(
             "{} is plugged in by {} too: events other than tool calls run every hook twice. Take one of the two out, \
@@ -211,20 +213,40 @@ impl Places {
         })
     }
 
-    /// The file that an agent reads.
-    pub(super) fn file(&self, host: Host, is_project: bool) -> Utf8PathBuf {
-        let scope = if is_project {
-            Scope::Project(&self.project)
-        } else {
-            Scope::User {
-                home: &self.home,
-                codex_home: self.codex_home.as_deref(),
-                config: self.config.as_deref(),
-                claude: self.claude.as_deref(),
-                gemini: self.gemini.as_deref(),
-            }
+    /// The person's file, which an agent reads in every project.
+    pub(super) fn own_file(&self, host: Host) -> Utf8PathBuf {
+        let scope = Scope::User {
+            home: &self.home,
+            codex_home: self.codex_home.as_deref(),
+            config: self.config.as_deref(),
+            claude: self.claude.as_deref(),
+            gemini: self.gemini.as_deref(),
         };
         install::file(host, scope)
+    }
+
+    /// The file that an agent reads in this project alone. There is none where its place is that of the person's own, by
+    /// whichever links: what stands there is plugged in once.
+    pub(super) fn project_file(&self, host: Host) -> Option<Utf8PathBuf> {
+        let path = install::file(host, Scope::Project(&self.project));
+        (!is_same_place(&path, &self.own_file(host))).then_some(path)
+    }
+
+    /// The file that is meant.
+    fn file(&self, host: Host) -> Result<Utf8PathBuf> {
+        if !self.is_project {
+            return Ok(self.own_file(host));
+        }
+        self.project_file(host).ok_or_else(|| CommandError::new(self.no_project_file(host)))
+    }
+
+    /// Why there is no file of the project's.
+    pub(super) fn no_project_file(&self, host: Host) -> String {
+        format!(
+            "in {} there is no file of a project's: {} is your own, for every project. Leave --project out",
+            text::line(self.project.as_str()),
+            text::line(self.own_file(host).as_str())
+        )
     }
 
     pub(super) fn engine(&self) -> &Engine {
@@ -256,6 +278,12 @@ impl Places {
     pub(super) fn codex_config(&self) -> Utf8PathBuf {
         self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex")).join("config.toml")
     }
+}
+
+/// Whether two paths lead to the same place, if anything is there or not.
+pub(super) fn is_same_place(first: &Utf8Path, second: &Utf8Path) -> bool {
+    let target = |path: &Utf8Path| others::target(path).unwrap_or_else(|_| path.to_owned());
+    first == second || target(first) == target(second)
 }
 
 /// A directory and those above it up to the root of its repository, the uppermost first; without one, it alone.
@@ -306,7 +334,7 @@ fn leads_to(path: &Path, own: &Path) -> bool {
 }
 
 fn change(host: Host, places: &Places, way: Way) -> Result<Change> {
-    let path = places.file(host, places.is_project);
+    let path = places.file(host)?;
     let target = others::target(&path).map_err(CommandError::new)?;
     let before = others::read(&target, edit::LIMIT).map_err(CommandError::new)?;
     let refused =

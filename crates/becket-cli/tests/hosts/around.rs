@@ -1,9 +1,10 @@
 //! What the doctor tells of what stands around an agent's file: variables, and files of them.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
-use crate::doctor::is_told;
-use crate::place::Place;
+use crate::doctor::{found, is_told};
+use crate::place::{Place, finish};
 
 #[test]
 fn the_file_of_variables_that_gemini_takes_is_told_wherever_it_stands() {
@@ -33,4 +34,41 @@ fn the_file_of_variables_that_gemini_takes_is_told_wherever_it_stands() {
     // One that cannot be read may say anything.
     place.write("shop/.env", vec![b'#'; 5 << 20]);
     is_told(&place, "gemini", "switch", "nobody can tell whether it runs hooks");
+}
+
+#[test]
+fn at_home_there_is_no_file_of_a_projects() {
+    for linked in [false, true] {
+        let place = Place::new();
+        let home = place.home();
+        let link = home.parent().unwrap().join("linked");
+        symlink(&home, &link).unwrap();
+        let named = if linked { &link } else { &home };
+        let run = |arguments: &[&str]| {
+            let mut command = place.command(env!("CARGO_BIN_EXE_becket"));
+            command.args(arguments).env("HOME", named).current_dir(&home);
+            finish(command.spawn().unwrap(), "")
+        };
+        for agent in ["claude", "codex", "gemini"] {
+            let said = run(&["install", "--project", agent]);
+            assert_eq!(said.exit, 1, "{}", said.stdout);
+            assert!(said.stderr.contains("there is no file of a project's"), "{}", said.stderr);
+            let said = run(&["install", agent]);
+            assert_eq!((said.exit, said.stderr.as_str()), (0, ""), "{agent}");
+            let entries = found(&run(&["doctor", agent, "--json"]).json(), agent, "entry");
+            assert!(entries.len() == 1 && entries[0].0 == "ok", "{agent} {entries:?}");
+            let entries = found(&run(&["doctor", "--project", agent, "--json"]).json(), agent, "entry");
+            assert!(entries[1].0 == "bad" && entries[1].1.contains("Leave --project out"), "{entries:?}");
+            // What was plugged in stays.
+            let said = run(&["uninstall", "--project", agent]);
+            assert!(said.exit == 1 && said.stderr.contains("Leave --project out"), "{}", said.stderr);
+            assert!(found(&run(&["doctor", agent, "--json"]).json(), agent, "entry")[0].0 == "ok");
+        }
+        // What its own settings say is said once.
+        let settings = place.home().join(".claude/settings.json");
+        let text = fs::read_to_string(&settings).unwrap();
+        fs::write(&settings, text.replacen('{', "{\"disableAllHooks\": true,", 1)).unwrap();
+        let switches = found(&run(&["doctor", "claude", "--json"]).json(), "claude", "switch");
+        assert!(switches.len() == 1, "{switches:?}");
+    }
 }

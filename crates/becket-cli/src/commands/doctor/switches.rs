@@ -6,11 +6,11 @@ use becket::core::text;
 use becket::others;
 use becket_hosts::Host;
 use becket_hosts::install::edit;
-use becket_hosts::switch::{self, Applies, Environment, FolderTrust, Layer, Off, Read};
+use becket_hosts::switch::{self, Applies, Environment, FolderTrust, Layer, Off, Reach, Read};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Check, Finding};
-use crate::commands::install::{Places, next_steps};
+use crate::commands::install::{Places, is_same_place, next_steps};
 
 /// The settings of an agent that exist, and those that cannot be read.
 pub(super) struct Settings {
@@ -42,6 +42,11 @@ impl Settings {
     }
 
     fn take(&mut self, layer: Layer) {
+        // The person's own file is no project's, by whichever links it is reached.
+        let is_known = |known: &Read| is_same_place(&known.layer.path, &layer.path);
+        if layer.reach == Reach::Project && self.files.iter().any(is_known) {
+            return;
+        }
         match others::read(&layer.path, edit::LIMIT) {
             Ok(Some(bytes)) => self.files.push(Read { layer, bytes }),
             Ok(None) => {}
