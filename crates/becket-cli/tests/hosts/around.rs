@@ -72,3 +72,38 @@ fn at_home_there_is_no_file_of_a_projects() {
         assert!(switches.len() == 1, "{switches:?}");
     }
 }
+
+#[test]
+fn what_only_looks_like_a_file_is_read_by_nobody() {
+    let place = Place::new();
+    place.hooks(&[("PreToolUse", "exit 0")]);
+    place.install(&["claude", "codex", "gemini"]);
+    for name in [".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".env"] {
+        let path = place.shop().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink("/proc/version", path).unwrap();
+    }
+    for agent in ["claude", "codex", "gemini"] {
+        is_told(&place, agent, "switch", "something that the kernel tells");
+    }
+    // A definition is refused as any other that cannot be read, and no event waits for it.
+    for name in [".albedo/hooks.json", ".celeste/hooks.json"] {
+        let path = place.shop().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink("/proc/kmsg", path).unwrap();
+    }
+    assert_eq!(place.shell("claude", "true", "1").exit, 0);
+    fs::create_dir_all(place.home().join(".celeste")).unwrap();
+    symlink("/proc/version", place.home().join(".celeste/hooks.json")).unwrap();
+    let said = place.becket(&["list", "--json"]);
+    assert!(said.stdout.contains("something that the kernel tells"), "{} {}", said.stdout, said.stderr);
+}
+
+#[test]
+fn directories_that_were_made_go_even_if_some_are_gone_already() {
+    let place = Place::new();
+    place.install(&["opencode"]);
+    fs::remove_dir_all(place.home().join(".config/opencode/plugin")).unwrap();
+    assert_eq!(place.becket(&["uninstall", "opencode"]).exit, 0);
+    assert!(!place.home().join(".config/opencode").exists());
+}
