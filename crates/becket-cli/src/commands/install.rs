@@ -9,11 +9,11 @@ use becket::core::text;
 use becket::{Engine, others};
 use becket_hosts::Host;
 use becket_hosts::install::{self, HOME_VARIABLES, Line, Scope, edit};
-use becket_hosts::switch::Roots;
+use becket_hosts::switch::{self, Roots};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Result, engine, inside_a_hook};
+use super::{Result, elsewhere, engine, inside_a_hook};
 use crate::args::{Common, Install as Options};
 use crate::difference;
 use crate::output::{self, CommandError};
@@ -83,7 +83,10 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
         };
         match done {
             Ok((changed, page)) => {
-                let warnings = if way == Way::In { warnings(&change, &places) } else { Vec::new() };
+                let warnings = match way {
+                    Way::In => warnings(&change, &places),
+                    Way::Out => left(&change, &places),
+                };
                 if !common.json {
                     let is_done = way == Way::In && changed && !options.dry_run;
                     let next = if is_done { next_steps(change.host, places.is_project) } else { "" };
@@ -122,6 +125,19 @@ fn kept(target: &Utf8Path) -> String {
         )
     };
     copies.map(line).collect()
+}
+
+/// Where the agent is still plugged in, if there was nothing to be taken out here.
+fn left(change: &Change, places: &Places) -> Vec<String> {
+    if places.is_project || !change.is_nothing() {
+        return Vec::new();
+    }
+    let recorded = places.engine.installs().unwrap_or_default();
+    let elsewhere = elsewhere::files(change.host, places, &recorded);
+    let told = |path: &Utf8PathBuf| {
+        format!("{} is {}", change.host.title(), elsewhere::told(change.host, places, path))
+    };
+    elsewhere.iter().map(told).collect()
 }
 
 /// What a person must know of what was just installed.
@@ -179,7 +195,7 @@ pub(super) struct Places {
 }
 
 /// A variable that is set to something.
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -235,7 +251,8 @@ impl Places {
     /// The file that is meant.
     fn file(&self, host: Host) -> Result<Utf8PathBuf> {
         if !self.is_project {
-            return Ok(self.own_file(host));
+            let relative = switch::relative_home(host, self.roots());
+            return relative.map_or_else(|| Ok(self.own_file(host)), |why| Err(CommandError::new(why)));
         }
         self.project_file(host).ok_or_else(|| CommandError::new(self.no_project_file(host)))
     }
@@ -264,6 +281,10 @@ impl Places {
     pub(super) fn line_of(&self, programs: &[Utf8PathBuf]) -> Line {
         let known = self.names.iter().find(|name| programs.contains(name));
         Line { program: known.unwrap_or(&self.line.program).clone(), ..self.line.clone() }
+    }
+
+    pub(super) fn home(&self) -> &Utf8Path {
+        &self.home
     }
 
     pub(super) fn project(&self) -> &Utf8Path {
@@ -395,7 +416,8 @@ fn apply(places: &Places, change: &Change, way: Way) -> Result<()> {
 /// Notes for `doctor` that the agent is plugged in, or no longer. What guards does not depend on it.
 fn record(places: &Places, change: &Change, plugged_in: Option<bool>, made: &[Utf8PathBuf]) {
     let host = change.host.as_str();
-    if let Err(error) = places.engine.record_install(host, &change.path, plugged_in, made) {
+    if let Err(error) = places.engine.record_install(host, &change.path, places.is_project, plugged_in, made)
+    {
         output::note(&match plugged_in {
             Some(true) => {
                 format!("becket: `becket doctor` will not notice if the entries of {host} get lost: {error}")

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::doctor::{found, is_told};
-use crate::place::{Place, finish};
+use crate::place::{Place, Said, finish};
 
 #[test]
 fn the_file_of_variables_that_gemini_takes_is_told_wherever_it_stands() {
@@ -106,4 +106,95 @@ fn directories_that_were_made_go_even_if_some_are_gone_already() {
     fs::remove_dir_all(place.home().join(".config/opencode/plugin")).unwrap();
     assert_eq!(place.becket(&["uninstall", "opencode"]).exit, 0);
     assert!(!place.home().join(".config/opencode").exists());
+}
+
+/// Each agent's variable that names its home, and what of a home it stands for.
+const HOMES: [(&str, &str, &str); 4] = [
+    ("claude", "CLAUDE_CONFIG_DIR", ".claude"),
+    ("codex", "CODEX_HOME", ".codex"),
+    ("gemini", "GEMINI_CLI_HOME", ""),
+    ("opencode", "XDG_CONFIG_HOME", ".config"),
+];
+
+fn with(place: &Place, name: &str, value: &str, arguments: &[&str]) -> Said {
+    let mut command = place.command(env!("CARGO_BIN_EXE_becket"));
+    finish(command.args(arguments).env(name, value).spawn().unwrap(), "")
+}
+
+#[test]
+fn an_agent_that_looks_elsewhere_now_is_missed() {
+    for (agent, name, _) in HOMES {
+        let place = Place::new();
+        let other = place.home().join("other");
+        let other = other.to_str().unwrap();
+        let is_missed = |said: &Said, at: &str| {
+            let entries = found(&said.json(), agent, "entry");
+            let wanted = format!("plugged in at {at}");
+            assert!(said.exit == 1 && entries.len() == 1, "{agent}: {entries:?}");
+            assert!(entries[0].0 == "bad" && entries[0].1.starts_with(&wanted), "{agent}: {entries:?}");
+        };
+        let home = place.home();
+        place.install(&[agent, "claude", "gemini"]);
+        is_missed(&with(&place, name, other, &["doctor", "--json"]), home.to_str().unwrap());
+        let said = with(&place, name, other, &["uninstall", agent]);
+        assert!(said.exit == 0 && said.stdout.contains("was not plugged in"), "{}", said.stdout);
+        assert!(said.stderr.contains(&format!("without {name} ends it there")), "{}", said.stderr);
+        // Both are two homes, each guarded.
+        assert_eq!(with(&place, name, other, &["install", agent]).exit, 0);
+        let said = with(&place, name, other, &["doctor", agent, "--json"]).json();
+        assert!(found(&said, agent, "entry").iter().all(|entry| entry.0 == "ok"), "{said}");
+        // And back.
+        assert_eq!(place.becket(&["uninstall", agent]).exit, 0);
+        is_missed(&place.becket(&["doctor", agent, "--json"]), other);
+        let said = place.becket(&["uninstall", agent]).stderr;
+        assert!(said.contains(&format!("with {name} set to \"{other}\" ends it there")), "{said}");
+        assert_eq!(with(&place, name, other, &["uninstall", agent]).stderr, "");
+        let said = place.becket(&["doctor", agent, "--json"]);
+        assert!(found(&said.json(), agent, "entry")[0].1.starts_with("not plugged in"), "{}", said.stdout);
+    }
+}
+
+#[test]
+fn another_projects_file_is_not_missed() {
+    let place = Place::new();
+    for (agent, _, _) in HOMES {
+        assert_eq!(place.becket(&["install", "--project", agent]).exit, 0);
+        fs::create_dir_all(place.home().join("b/.git")).unwrap();
+        let other = place.home().join("b");
+        let told = || {
+            let said = place.becket(&["doctor", agent, "--json", "--workspace", other.to_str().unwrap()]);
+            found(&said.json(), agent, "entry")
+        };
+        assert!(told().iter().all(|entry| entry.1.starts_with("not plugged in")), "{:?}", told());
+        // A record of before it said whose file it is.
+        let record = place.read("home/.local/state/becket/installed.json").unwrap();
+        let older = record.replace("\"for_project\": true,", "");
+        assert_ne!(older, record);
+        place.write("home/.local/state/becket/installed.json", older);
+        assert!(told().iter().all(|entry| entry.1.starts_with("not plugged in")), "{:?}", told());
+    }
+}
+
+#[test]
+fn a_home_that_is_no_absolute_path_is_not_passed_over() {
+    for (agent, name, below) in HOMES {
+        let place = Place::new();
+        for verb in ["install", "uninstall"] {
+            let said = with(&place, name, "rel", &[verb, agent]);
+            assert!(said.exit == 1 && said.stderr.contains("is no absolute path"), "{}", said.stderr);
+        }
+        assert!(!place.home().join(below).exists() || below.is_empty());
+        place.install(&[agent]);
+        let entries = found(&with(&place, name, "rel", &["doctor", "--json"]).json(), agent, "entry");
+        let wanted = format!("the variable {name} is \"rel\" here");
+        assert!(entries[0].0 == "bad" && entries[0].1.starts_with(&wanted), "{entries:?}");
+        // Set to nothing it is not set.
+        let entries = found(&with(&place, name, "", &["doctor", "--json"]).json(), agent, "entry");
+        assert!(entries.len() == 1 && entries[0].0 == "ok", "{entries:?}");
+    }
+    // Others' homes are nothing to an agent; where else it looks is.
+    let place = Place::new();
+    place.install(&["claude", "gemini"]);
+    assert_eq!(with(&place, "XDG_CONFIG_HOME", "rel", &["doctor", "claude"]).exit, 0);
+    assert_eq!(with(&place, "GEMINI_CLI_TRUSTED_FOLDERS_PATH", "rel", &["doctor", "gemini"]).exit, 1);
 }

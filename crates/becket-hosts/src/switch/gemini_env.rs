@@ -14,7 +14,7 @@ use crate::install::edit;
 
 /// Variables that say where Gemini CLI looks for its settings and its trust in folders. It asks for some before it has read
 /// the file, and for some after.
-const PLACES: [&str; 4] = [
+pub(super) const PLACES: [&str; 4] = [
     "GEMINI_CLI_HOME",
     "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
     "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",

@@ -14,7 +14,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::Host;
-use crate::install::edit;
+use crate::install::{edit, home_variable};
 
 pub use codex::{Remembered, remembered};
 pub use gemini::{FolderTrust, folder_trust, hook_names, trusted_folders};
@@ -117,6 +117,31 @@ pub fn layers(host: Host, roots: Roots<'_>) -> Vec<Layer> {
 /// A home of the agent's that a variable names.
 fn directory(roots: Roots<'_>, name: &str) -> Option<Utf8PathBuf> {
     (roots.variable)(name).map(Utf8PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Variables that name places of the agent's by a path that is not absolute: each agent follows it in its own way, most of
+/// them from where they are started, and Becket not at all.
+pub fn relative_places(host: Host, roots: Roots<'_>) -> Vec<String> {
+    let names: &[&str] = match host {
+        Host::Gemini => &gemini_env::PLACES,
+        Host::Claude | Host::Codex | Host::Opencode => &[home_variable(host)],
+    };
+    names.iter().filter_map(|name| relative_place(host, name, roots.variable)).collect()
+}
+
+/// As [`relative_places`], for the variable that says where the person's file is.
+pub fn relative_home(host: Host, roots: Roots<'_>) -> Option<String> {
+    relative_place(host, home_variable(host), roots.variable)
+}
+
+fn relative_place(host: Host, name: &str, variable: Variables<'_>) -> Option<String> {
+    let value = variable(name).filter(|value| !value.is_empty() && !value.starts_with('/'))?;
+    Some(format!(
+        "the variable {name} is {} here, which is no absolute path, so nobody can tell which files {} reads. Set it to an \
+         absolute path or unset it",
+        text::quote(&value),
+        host.title()
+    ))
 }
 
 fn layer(path: impl Into<Utf8PathBuf>, reach: Reach) -> Layer {

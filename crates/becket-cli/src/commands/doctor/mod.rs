@@ -14,12 +14,13 @@ use becket::{Install, others};
 use becket_hosts::Host;
 use becket_hosts::answer::{Words, is_denial};
 use becket_hosts::install::{self, Line, edit};
+use becket_hosts::switch;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::Result;
 use super::hook::{CANARY, CANARY_REASON};
 use super::install::{Places, list, named, next_steps};
+use super::{Result, elsewhere};
 use crate::args::Common;
 use crate::exit::ExitCode;
 use crate::output::{self, CommandError};
@@ -80,7 +81,7 @@ pub(crate) fn run(common: &Common, hosts: &[String], project: bool) -> Result {
     for host in Host::ALL {
         let files = Files::read(host, &places, &recorded);
         let is_wanted = if wanted.is_empty() {
-            files.all().any(|file| file.was_plugged_in(host))
+            !files.elsewhere.is_empty() || files.all().any(|file| file.was_plugged_in(host))
         } else {
             wanted.contains(&host)
         };
@@ -220,6 +221,8 @@ struct Files {
     own: File,
     /// None where the project's is the person's own.
     of_project: Option<File>,
+    /// Those of the person's that were plugged into and that it does not read here.
+    elsewhere: Vec<Utf8PathBuf>,
 }
 
 impl Files {
@@ -228,6 +231,7 @@ impl Files {
         Self {
             own: File::read(host, places.own_file(host), false, recorded),
             of_project: of_project.map(|path| File::read(host, path, true, recorded)),
+            elsewhere: elsewhere::files(host, places, recorded),
         }
     }
 
@@ -242,12 +246,18 @@ fn line(path: &Utf8Path) -> String {
 
 fn examine(host: Host, places: &Places, runner: &mut Runner, files: &Files, project: bool) -> Vec<Check> {
     let mut checks = vec![version(host, runner)];
-    let Files { own, of_project } = files;
+    let Files { own, of_project, elsewhere } = files;
     let is_own = own.was_plugged_in(host);
     let plugged_in = of_project.as_ref().filter(|file| file.was_plugged_in(host));
     let say = |finding, text: String| Check { what: "entry", finding, text };
+    let relative = switch::relative_places(host, places.roots());
+    checks.extend(relative.into_iter().map(|why| say(Finding::Bad, why)));
     if is_own {
         checks.extend(examine_file(host, places, runner, own));
+    } else {
+        // Where the project is plugged into, it guards here.
+        let finding = if plugged_in.is_some() { Finding::Note } else { Finding::Bad };
+        checks.extend(elsewhere.iter().map(|path| say(finding, elsewhere::told(host, places, path))));
     }
     // Where only the project is plugged into, that is what was meant.
     if let Some(file) = plugged_in
@@ -268,7 +278,7 @@ fn examine(host: Host, places: &Places, runner: &mut Runner, files: &Files, proj
         );
         checks.push(say(Finding::Bad, text));
     }
-    if !is_own && plugged_in.is_none() {
+    if !is_own && plugged_in.is_none() && elsewhere.is_empty() {
         let text = match &own.bytes {
             Err(error) => format!("{error}, so nothing can be plugged in there"),
             Ok(_) => format!("not plugged in; `becket install {host}` does it"),
