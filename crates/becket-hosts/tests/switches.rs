@@ -342,6 +342,19 @@ fn claude() {
         expect(Host::Claude, &[(PROJECT, &by_settings("1"))], &[(Applies::Here, &wanted)]);
         expect(Host::Claude, &[(PROJECT, &by_settings("0"))], &[]);
     }
+    for variable in ["CLAUDE_CODE_SHELL_PREFIX", "BASH_ENV", "BASHOPTS", "SHELLOPTS"] {
+        let by_settings = |value: &str| format!("{{\"env\": {{{variable:?}: {value}}}}}");
+        let wanted = format!("/0:1: `env.{variable}` is ");
+        for value in ["\"/bin/true\"", "\"0\"", "\" \"", "1"] {
+            expect(Host::Claude, &[(PROJECT, &by_settings(value))], &[(Applies::Here, &wanted)]);
+            expect(
+                Host::Claude,
+                &[(MANAGED, &by_settings(value)), (PROJECT, &by_settings("\"\""))],
+                &[(Applies::Always, &wanted)],
+            );
+        }
+        expect(Host::Claude, &[(PROJECT, &by_settings("\"\"")), (USER, &by_settings("null"))], &[]);
+    }
     for managed in [
         r#"{"allowManagedHooksOnly": true}"#,
         r#"{"strictPluginOnlyCustomization": true}"#,
@@ -351,6 +364,19 @@ fn claude() {
         expect(Host::Claude, &[(USER, on), (MANAGED, managed)], wanted);
     }
     expect(Host::Claude, &[(MANAGED, r#"{"strictPluginOnlyCustomization": ["mcp"]}"#)], &[]);
+}
+
+#[test]
+fn what_claudes_server_said_stands_above_the_managed_files() {
+    let own = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| "/c".to_owned());
+    for (variable, path) in [
+        (&none as switch::Variables<'_>, "/home/dev/.claude/remote-settings.json"),
+        (&own, "/c/remote-settings.json"),
+    ] {
+        let layers = switch::layers(Host::Claude, roots(variable));
+        let last = layers.last().unwrap();
+        assert_eq!((last.path.as_str(), last.reach), (path, MANAGED));
+    }
 }
 
 #[test]
@@ -372,6 +398,9 @@ fn variables() {
         (Host::Gemini, "GEMINI_CLI_TRUST_WORKSPACE", "false", false, true),
         (Host::Gemini, "GEMINI_CLI_TRUST_WORKSPACE", "true", false, false),
         (Host::Claude, "CLAUDE_CODE_SIMPLE", "1", false, true),
+        (Host::Claude, "CLAUDE_CODE_SHELL_PREFIX", "/bin/true", false, true),
+        (Host::Claude, "CLAUDE_CODE_SHELL_PREFIX", "0", false, true),
+        (Host::Claude, "CLAUDE_CODE_SHELL_PREFIX", "", false, false),
         (Host::Codex, "OPENCODE_PURE", "1", false, false),
     ] {
         let variable = |asked: &str| (asked == name).then(|| value.to_owned());

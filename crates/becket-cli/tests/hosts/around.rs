@@ -108,6 +108,32 @@ fn directories_that_were_made_go_even_if_some_are_gone_already() {
     assert!(!place.home().join(".config/opencode").exists());
 }
 
+#[test]
+fn what_stands_between_claude_and_a_line_is_told_wherever_it_is_said() {
+    let place = Place::new();
+    place.install(&["claude"]);
+    let prefix = "CLAUDE_CODE_SHELL_PREFIX";
+    let said = with(&place, prefix, "/bin/true", &["doctor", "claude"]);
+    assert!(
+        said.exit == 1 && said.stdout.contains("the variable CLAUDE_CODE_SHELL_PREFIX is"),
+        "{}",
+        said.stdout
+    );
+    let settings = format!("{{\"env\": {{{prefix:?}: \"/bin/true\"}}}}");
+    for path in [
+        "shop/.claude/settings.json",
+        "shop/.claude/settings.local.json",
+        "home/.claude/remote-settings.json",
+    ] {
+        let path = place.write(path, &settings);
+        is_told(&place, "claude", "switch", &format!("{}:1: `env.{prefix}`", path.display()));
+        fs::remove_file(path).unwrap();
+    }
+    assert_eq!(place.becket(&["doctor", "claude"]).exit, 0);
+    place.write("home/.claude/remote-settings.json", "{\n\"allowManagedHooksOnly\": true}");
+    is_told(&place, "claude", "switch", "/remote-settings.json:2: `allowManagedHooksOnly` is true");
+}
+
 /// Each agent's variable that names its home, and what of a home it stands for.
 const HOMES: [(&str, &str, &str); 4] = [
     ("claude", "CLAUDE_CONFIG_DIR", ".claude"),

@@ -332,6 +332,10 @@ fn by_variables(host: Host, variable: Variables<'_>, for_project: bool) -> Vec<O
             for name in ["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"] {
                 say(name, is_on(name), "runs no hook of yours");
             }
+            let prefix = variable(claude::PREFIX).filter(|prefix| !prefix.is_empty());
+            let what =
+                "runs it with the line of every hook behind it, and nobody can tell whether the line is run";
+            say(claude::PREFIX, prefix, what);
         }
         Host::Codex => {}
         Host::Gemini => {
