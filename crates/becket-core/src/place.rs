@@ -110,6 +110,9 @@ pub enum Refusal {
     /// A directory, FIFO, socket or device.
     #[error("it is not a regular file")]
     NotRegular,
+    /// Made up by the kernel when it is read, which may take for ever and use up what it tells.
+    #[error("it is no file but something that the kernel tells, as in /proc")]
+    OfKernel,
     /// Larger than the place's limit.
     #[error("it is larger than {} bytes", .0)]
     TooLarge(u64),

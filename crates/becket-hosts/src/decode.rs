@@ -108,11 +108,15 @@ pub fn decode(host: Host, bytes: &[u8], beside: Beside<'_>) -> Result<Heard, Dec
             event.map(|event| Fields { event, fields })
         }
     };
-    let Some(read) = read else { return Ok(Heard::Nothing) };
-    if let Some(line) = beside.event.filter(|line| line.is_gate() && *line != read.event) {
-        let what = format!("its event is {}, under the line of {line}", read.event);
+    // At a gate's line somebody waits for leave, whatever the event calls itself.
+    if let Some(line) = beside.event.filter(|line| line.is_gate())
+        && read.as_ref().map(|read| read.event) != Some(line)
+    {
+        let event = read.map_or("one without a counterpart", |read| read.event.as_str());
+        let what = format!("its event is {event}, under the line of {line}");
         return Err(renamed(host, Some(line), &what));
     }
+    let Some(read) = read else { return Ok(Heard::Nothing) };
     judge(host, read, beside.project).map(|decoded| Heard::Event(Box::new(decoded)))
 }
 

@@ -300,3 +300,27 @@ fn no_payload_of_another_agent_passes_a_gate() {
         }
     }
 }
+
+#[test]
+fn an_event_without_a_counterpart_is_no_way_past_a_gate() {
+    for host in Host::ALL {
+        for line in host.rows().iter().map(|row| row.event) {
+            for event in ["BeforeModel", "AfterModel", "BeforeToolSelection"] {
+                let sent = json!({ "session_id": "s", "cwd": "/w", "hook_event_name": event,
+                    "tool_name": "run_shell_command", "tool_input": { "command": "git push" } });
+                let beside = Beside { event: Some(line), project: None };
+                let heard = decode(host, sent.to_string().as_bytes(), beside);
+                if line.is_gate() {
+                    let words = heard.unwrap_err().words();
+                    // Some can be kept from no compaction: there it is told.
+                    let is_refused = words.exit == 2
+                        || is_denial(host, &words)
+                        || (line == EventName::PreCompact && words.stdout.contains("nothing can be judged"));
+                    assert!(is_refused, "{host} {line} {event}: {words:?}");
+                } else if host == Host::Gemini {
+                    assert_eq!(heard, Ok(Heard::Nothing), "{line} {event}");
+                }
+            }
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use becket_hosts::Host;
 use becket_hosts::install::{Line, plugged};
-use becket_hosts::switch::{self, Applies, FolderTrust, Layer, Reach, Read, Roots};
+use becket_hosts::switch::{self, Applies, Environment, FolderTrust, Layer, Reach, Read, Roots};
 use camino::{Utf8Path, Utf8PathBuf};
 
 const USER: Reach = Reach::Everywhere;
@@ -243,6 +243,80 @@ fn what_gemini_makes_of_odd_values() {
 }
 
 #[test]
+fn gemini_takes_the_first_file_of_variables_on_its_way_up() {
+    let start = Utf8Path::new("/r/sub");
+    let lists = |said: &[(Reach, &str)]| -> Vec<String> {
+        let lists = switch::environment_files(&files(said), start, roots(&none));
+        lists.iter().map(|list| list.iter().map(|path| path.as_str()).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let all = "/r/sub/.gemini/.env /r/sub/.env /r/.gemini/.env /r/.env /.gemini/.env /.env \
+               /home/dev/.gemini/.env /home/dev/.env";
+    let no_local = "/r/sub/.gemini/.env /r/.gemini/.env /.gemini/.env /home/dev/.gemini/.env /home/dev/.env";
+    let ignore = |value: &str| format!("{{\"advanced\": {{\"ignoreLocalEnv\": {value}}}}}");
+    assert_eq!(lists(&[]), [all]);
+    assert_eq!(lists(&[(USER, &ignore("true"))]), [no_local]);
+    assert_eq!(lists(&[(USER, &ignore("true")), (PROJECT, &ignore("null"))]), [all]);
+    assert_eq!(lists(&[(PROJECT, &ignore("true")), (MANAGED, &ignore("false"))]), [all]);
+    assert_eq!(lists(&[(USER, &ignore("true")), (PROJECT, "{\"advanced\": 0}")]), [all]);
+    // Nobody can tell what it takes for yes.
+    assert_eq!(lists(&[(USER, &ignore("\"$X\""))]), [all, no_local]);
+}
+
+#[test]
+fn variables_of_a_file_count_for_gemini_unless_they_are_set_or_excluded() {
+    let told =
+        |path: &str, text: &str, said: &[(Reach, &str)], variable: switch::Variables<'_>| -> Vec<String> {
+            let environment = Environment { path: path.into(), bytes: Ok(text.as_bytes().to_vec()) };
+            let found = switch::by_environment(&files(said), &environment, roots(variable));
+            assert!(found.iter().all(|off| off.applies == Applies::Here));
+            found.into_iter().map(|off| off.text).collect()
+        };
+    let local = "/home/dev/shop/.env";
+    for (text, wanted) in [
+        (
+            "GEMINI_CLI_TRUST_WORKSPACE=false",
+            "/home/dev/shop/.env:1: the variable GEMINI_CLI_TRUST_WORKSPACE is \"false\", ",
+        ),
+        ("A=1\n\nexport GEMINI_RESTRICTED_MODE='true' # no\n", "/home/dev/shop/.env:3: "),
+        ("GEMINI_RESTRICTED_MODE: true", "takes every folder for untrusted"),
+        ("GEMINI_CLI_HOME=/elsewhere", "nobody can tell whether it runs hooks"),
+        ("GEMINI_CLI_TRUSTED_FOLDERS_PATH=/elsewhere", "nobody can tell whether it runs hooks"),
+        ("BASH_ENV=quiet.sh", "nobody can tell whether that still runs"),
+        ("GEMINI_CLI_TRUST_WORKSPACE=true\nGEMINI_CLI_TRUST_WORKSPACE=false", "/home/dev/shop/.env:2: "),
+    ] {
+        let found = told(local, text, &[], &none);
+        assert!(found.len() == 1 && found[0].contains(wanted), "{text}: {found:?}");
+    }
+    for text in [
+        "GEMINI_CLI_TRUST_WORKSPACE=true",
+        "GEMINI_CLI_TRUST_WORKSPACE=False",
+        "# GEMINI_CLI_TRUST_WORKSPACE=false",
+        "X='\nGEMINI_CLI_TRUST_WORKSPACE=false\n'",
+        "GEMINI_CLI_TRUST_WORKSPACE=false\nGEMINI_CLI_TRUST_WORKSPACE=",
+        "GEMINI_CLI_HOME=",
+        "GEMINI_API_KEY=x",
+    ] {
+        assert_eq!(told(local, text, &[], &none), Vec::<String>::new(), "{text}");
+    }
+    let off = "GEMINI_CLI_TRUST_WORKSPACE=false";
+    // What is set wins, even if it is set to nothing.
+    for value in ["", "true"] {
+        let set = |name: &str| (name == "GEMINI_CLI_TRUST_WORKSPACE").then(|| value.to_owned());
+        assert!(told(local, off, &[], &set).is_empty());
+    }
+    let excluded = r#"{"advanced": {"excludedEnvVars": ["GEMINI_CLI_TRUST_WORKSPACE"]}}"#;
+    assert!(
+        told(local, off, &[(USER, excluded), (PROJECT, r#"{"advanced": {"excludedEnvVars": []}}"#)], &none)
+            .is_empty()
+    );
+    assert_eq!(told(local, off, &[(USER, excluded), (PROJECT, r#"{"advanced": null}"#)], &none).len(), 1);
+    assert_eq!(told("/home/dev/shop/.gemini/.env", off, &[(USER, excluded)], &none).len(), 1);
+    let torn = Environment { path: local.into(), bytes: Err(format!("{local}: it is too large")) };
+    let found = switch::by_environment(&[], &torn, roots(&none));
+    assert!(found[0].text.contains("nobody can tell"), "{found:?}");
+}
+
+#[test]
 fn claude() {
     let off = r#"{"disableAllHooks": true}"#;
     let on = r#"{"disableAllHooks": false}"#;
@@ -268,6 +342,19 @@ fn claude() {
         expect(Host::Claude, &[(PROJECT, &by_settings("1"))], &[(Applies::Here, &wanted)]);
         expect(Host::Claude, &[(PROJECT, &by_settings("0"))], &[]);
     }
+    for variable in ["CLAUDE_CODE_SHELL_PREFIX", "BASH_ENV", "BASHOPTS", "SHELLOPTS"] {
+        let by_settings = |value: &str| format!("{{\"env\": {{{variable:?}: {value}}}}}");
+        let wanted = format!("/0:1: `env.{variable}` is ");
+        for value in ["\"/bin/true\"", "\"0\"", "\" \"", "1"] {
+            expect(Host::Claude, &[(PROJECT, &by_settings(value))], &[(Applies::Here, &wanted)]);
+            expect(
+                Host::Claude,
+                &[(MANAGED, &by_settings(value)), (PROJECT, &by_settings("\"\""))],
+                &[(Applies::Always, &wanted)],
+            );
+        }
+        expect(Host::Claude, &[(PROJECT, &by_settings("\"\"")), (USER, &by_settings("null"))], &[]);
+    }
     for managed in [
         r#"{"allowManagedHooksOnly": true}"#,
         r#"{"strictPluginOnlyCustomization": true}"#,
@@ -277,6 +364,19 @@ fn claude() {
         expect(Host::Claude, &[(USER, on), (MANAGED, managed)], wanted);
     }
     expect(Host::Claude, &[(MANAGED, r#"{"strictPluginOnlyCustomization": ["mcp"]}"#)], &[]);
+}
+
+#[test]
+fn what_claudes_server_said_stands_above_the_managed_files() {
+    let own = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| "/c".to_owned());
+    for (variable, path) in [
+        (&none as switch::Variables<'_>, "/home/dev/.claude/remote-settings.json"),
+        (&own, "/c/remote-settings.json"),
+    ] {
+        let layers = switch::layers(Host::Claude, roots(variable));
+        let last = layers.last().unwrap();
+        assert_eq!((last.path.as_str(), last.reach), (path, MANAGED));
+    }
 }
 
 #[test]
@@ -298,6 +398,9 @@ fn variables() {
         (Host::Gemini, "GEMINI_CLI_TRUST_WORKSPACE", "false", false, true),
         (Host::Gemini, "GEMINI_CLI_TRUST_WORKSPACE", "true", false, false),
         (Host::Claude, "CLAUDE_CODE_SIMPLE", "1", false, true),
+        (Host::Claude, "CLAUDE_CODE_SHELL_PREFIX", "/bin/true", false, true),
+        (Host::Claude, "CLAUDE_CODE_SHELL_PREFIX", "0", false, true),
+        (Host::Claude, "CLAUDE_CODE_SHELL_PREFIX", "", false, false),
         (Host::Codex, "OPENCODE_PURE", "1", false, false),
     ] {
         let variable = |asked: &str| (asked == name).then(|| value.to_owned());

@@ -30,6 +30,9 @@ pub struct Install {
     pub path: Utf8PathBuf,
     /// Whether Becket is plugged in there; after `uninstall` it is not, and a copy that stays says nothing.
     pub plugged_in: bool,
+    /// Whether it is a project's file; older records do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_project: Option<bool>,
     /// When that was last said.
     pub at: Timestamp,
     /// Directories that were made for the file, the uppermost first.
@@ -65,6 +68,7 @@ impl Engine {
         &self,
         host: &str,
         path: &Utf8Path,
+        for_project: bool,
         plugged_in: Option<bool>,
         made: &[Utf8PathBuf],
     ) -> Result<(), FileError> {
@@ -86,7 +90,8 @@ impl Engine {
             made.sort();
             made.dedup();
             let (host, path, at) = (host.to_owned(), path.to_owned(), home::now());
-            record.installs.push(Install { host, path, plugged_in, at, made });
+            let for_project = Some(for_project);
+            record.installs.push(Install { host, path, plugged_in, for_project, at, made });
         }
         record.version = VERSION;
         let mut bytes = serde_json::to_vec_pretty(&record).unwrap_or_default();

@@ -4,10 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
+use becket_core::place::Refusal;
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::Access;
+use rustix::fs::{Access, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::files::{self, FileError};
+use crate::read::is_of_kernel;
 
 /// What is put behind a file's name for the copy of it as it was.
 const BACKUP: &str = ".before-becket";
@@ -71,9 +74,10 @@ pub fn remove_empty(path: &Utf8Path, made: &[Utf8PathBuf]) {
     made.dedup();
     made.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     for folder in made {
-        // It refuses links, and directories with anything in them.
-        if fs::remove_dir(folder).is_err() {
-            return;
+        // It refuses links, and directories with anything in them. One that is gone keeps none above it.
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return,
+            _ => {}
         }
     }
 }
@@ -90,11 +94,25 @@ pub fn read(path: &Utf8Path, limit: usize) -> Result<Option<Vec<u8>>, FileError>
             return if is_link { Err(FileError::new(path, NOWHERE)) } else { Ok(None) };
         }
         Err(error) => return Err(fail(error)),
-        Ok(data) if !data.is_file() => return Err(FileError::new(path, "it is not a regular file")),
+        // Opening a device may do something.
+        Ok(data) if !data.is_file() => return Err(FileError::new(path, Refusal::NotRegular)),
         Ok(_) => {}
     }
+    // Something else may stand there by now: a FIFO would wait for a writer, a file of the kernel's for whatever it tells.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Err(FileError::new(path, Refusal::Changing)),
+        Err(errno) => return Err(fail(errno.into())),
+    };
+    if !file.metadata().map_err(fail)?.is_file() {
+        return Err(FileError::new(path, Refusal::NotRegular));
+    }
+    if is_of_kernel(&file) {
+        return Err(FileError::new(path, Refusal::OfKernel));
+    }
     let mut bytes = Vec::new();
-    File::open(path).map_err(fail)?.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
+    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() > limit {
         return Err(FileError::new(path, format!("it is larger than {limit} bytes")));
     }
@@ -143,5 +161,59 @@ fn unchanged(path: &Utf8Path, before: Option<&[u8]>) -> Result<(), FileError> {
     match read(path, limit) {
         Ok(now) if now.as_deref() == before => Ok(()),
         _ => Err(FileError::new(path, "somebody else changed it just now; try again")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, FileType};
+
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_swapped_in_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        let (path, file, fifo) = (root.join("path"), root.join("file"), root.join("fifo"));
+        fs::write(&file, "x").unwrap();
+        rustix::fs::mknodat(CWD, fifo.as_std_path(), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let next = root.join("next");
+                let mut targets = [&file, &fifo].into_iter().cycle();
+                while !is_over.load(Ordering::Relaxed) {
+                    std::os::unix::fs::symlink(targets.next().unwrap(), &next).unwrap();
+                    fs::rename(&next, &path).unwrap();
+                }
+            });
+            // Each is one of the two, at once.
+            let mut all_fine = true;
+            for _ in 0..20_000 {
+                all_fine &= match read(&path, 9) {
+                    Ok(bytes) => bytes.is_none_or(|bytes| bytes == b"x"),
+                    Err(error) => error.to_string().contains("not a regular file"),
+                };
+            }
+            is_over.store(true, Ordering::Relaxed);
+            assert!(all_fine);
+        });
+    }
+
+    #[test]
+    fn directories_that_are_gone_keep_no_other_from_going() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = target(Utf8Path::from_path(directory.path()).unwrap()).unwrap();
+        let made = ["a", "a/b", "a/b/c"].map(|folder| root.join(folder));
+        fs::create_dir_all(&made[1]).unwrap();
+        remove_empty(&made[2].join("file"), &made);
+        assert!(!made[0].exists());
+        // What holds anything stays, and all above it.
+        fs::create_dir_all(&made[1]).unwrap();
+        fs::write(made[1].join("other"), "").unwrap();
+        remove_empty(&made[2].join("file"), &made);
+        assert!(made[1].exists());
     }
 }

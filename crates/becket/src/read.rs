@@ -9,7 +9,10 @@ use std::sync::Arc;
 use becket_core::place::{self, Entry, Found, Links, Place, Refusal, What};
 use becket_core::scope::Scope;
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, lstat, open, openat2};
+use rustix::fs::{
+    CWD, Dir, FileType, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, fstat, fstatfs, lstat,
+    open, openat2,
+};
 use rustix::io::Errno;
 
 /// How often a file that changes while it is read is read again.
@@ -240,6 +243,9 @@ fn read_once(fd: OwnedFd, limit: u64, scope: Option<&Scope>) -> Result<Option<pl
     if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
         return Err(Refusal::NotRegular);
     }
+    if is_of_kernel(&fd) {
+        return Err(Refusal::OfKernel);
+    }
     let mut file = File::from(fd);
     let size = u64::try_from(before.st_size).unwrap_or(0).min(limit);
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
@@ -259,6 +265,22 @@ fn read_once(fd: OwnedFd, limit: u64, scope: Option<&Scope>) -> Result<Option<pl
             .saturating_add(after.st_mtime_nsec.cast_signed() / 1_000_000),
         unsafe_store: distrust(&after).or_else(|| planted(&file, scope?)),
     }))
+}
+
+/// File systems whose files look regular and hold nothing: the kernel answers each read, if it wants to, or waits.
+const OF_KERNEL: [FsWord; 7] = [
+    PROC_SUPER_MAGIC,
+    0x6265_6572, // sysfs
+    0x7472_6163, // tracefs
+    0x6462_6720, // debugfs
+    0x7363_6673, // securityfs
+    0x6265_6570, // configfs
+    0x6367_7270, // cgroup2
+];
+
+/// Whether an open file stands in such a file system; nothing of it is read then.
+pub(crate) fn is_of_kernel(file: impl AsFd) -> bool {
+    fstatfs(file).is_ok_and(|system| OF_KERNEL.contains(&system.f_type))
 }
 
 fn changed(before: &Stat, after: &Stat) -> bool {
@@ -349,6 +371,25 @@ mod tests {
         assert!(matches!(of("file/below"), Found::Refused(Refusal::Io(_))));
         symlink("nowhere", root.join("dangling")).unwrap();
         assert!(matches!(of("dangling"), Found::Refused(Refusal::Io(_))));
+    }
+
+    #[test]
+    fn what_the_kernel_makes_up_is_no_file() {
+        let (_keep, root) = temporary();
+        for told in
+            ["/proc/version", "/proc/kmsg", "/sys/kernel/uevent_seqnum", "/sys/kernel/tracing/trace_pipe"]
+        {
+            // Some are not there in a container, or not for everybody.
+            if File::open(told).is_err() {
+                continue;
+            }
+            let link = root.join("link");
+            symlink(told, &link).unwrap();
+            assert_eq!(read(&Place::file(&link, 9)), Found::Refused(Refusal::OfKernel), "{told}");
+            let error = crate::others::read(&link, 9).unwrap_err().to_string();
+            assert!(error.contains("something that the kernel tells"), "{error}");
+            fs::remove_file(&link).unwrap();
+        }
     }
 
     #[test]

@@ -9,11 +9,11 @@ use becket::core::text;
 use becket::{Engine, others};
 use becket_hosts::Host;
 use becket_hosts::install::{self, HOME_VARIABLES, Line, Scope, edit};
-use becket_hosts::switch::Roots;
+use becket_hosts::switch::{self, Roots};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Result, engine};
+use super::{Result, elsewhere, engine};
 use crate::args::{Common, Install as Options};
 use crate::difference;
 use crate::output::{self, CommandError};
@@ -83,7 +83,10 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
         };
         match done {
             Ok((changed, page)) => {
-                let warnings = if way == Way::In { warnings(&change, &places) } else { Vec::new() };
+                let warnings = match way {
+                    Way::In => warnings(&change, &places),
+                    Way::Out => left(&change, &places),
+                };
                 if !common.json {
                     let is_done = way == Way::In && changed && !options.dry_run;
                     let next = if is_done { next_steps(change.host, places.is_project) } else { "" };
@@ -124,6 +127,19 @@ fn kept(target: &Utf8Path) -> String {
     copies.map(line).collect()
 }
 
+/// Where the agent is still plugged in, if there was nothing to be taken out here.
+fn left(change: &Change, places: &Places) -> Vec<String> {
+    if places.is_project || !change.is_nothing() {
+        return Vec::new();
+    }
+    let recorded = places.engine.installs().unwrap_or_default();
+    let elsewhere = elsewhere::files(change.host, places, &recorded);
+    let told = |path: &Utf8PathBuf| {
+        format!("{} is {}", change.host.title(), elsewhere::told(change.host, places, path))
+    };
+    elsewhere.iter().map(told).collect()
+}
+
 /// What a person must know of what was just installed.
 fn warnings(change: &Change, places: &Places) -> Vec<String> {
     let host = change.host;
@@ -133,9 +149,11 @@ fn warnings(change: &Change, places: &Places) -> Vec<String> {
     let flaws = flaws.into_iter().filter(|flaw| flaw.is_grave);
     let mut warnings: Vec<String> =
         flaws.map(|flaw| format!("{}: {}. Mend that", text::line(change.path.as_str()), flaw.text)).collect();
-    let other = places.file(host, !places.is_project);
-    let elsewhere = others::read(&other, edit::LIMIT).ok().flatten().unwrap_or_default();
-    if install::runs_twice(host, &elsewhere, after.as_bytes()) {
+    let other = if places.is_project { Some(places.own_file(host)) } else { places.project_file(host) };
+    let elsewhere = other.as_ref().and_then(|other| others::read(other, edit::LIMIT).ok().flatten());
+    if let (Some(other), Some(elsewhere)) = (other, elsewhere)
+        && install::runs_twice(host, &elsewhere, after.as_bytes())
+    {
         let option = if places.is_project { "" } else { " --project" };
         warnings.push(format!(
             "{} is plugged in by {} too: events other than tool calls run every hook twice. Take one of the two out, \
@@ -177,7 +195,7 @@ pub(super) struct Places {
 }
 
 /// A variable that is set to something.
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -211,20 +229,41 @@ impl Places {
         })
     }
 
-    /// The file that an agent reads.
-    pub(super) fn file(&self, host: Host, is_project: bool) -> Utf8PathBuf {
-        let scope = if is_project {
-            Scope::Project(&self.project)
-        } else {
-            Scope::User {
-                home: &self.home,
-                codex_home: self.codex_home.as_deref(),
-                config: self.config.as_deref(),
-                claude: self.claude.as_deref(),
-                gemini: self.gemini.as_deref(),
-            }
+    /// The person's file, which an agent reads in every project.
+    pub(super) fn own_file(&self, host: Host) -> Utf8PathBuf {
+        let scope = Scope::User {
+            home: &self.home,
+            codex_home: self.codex_home.as_deref(),
+            config: self.config.as_deref(),
+            claude: self.claude.as_deref(),
+            gemini: self.gemini.as_deref(),
         };
         install::file(host, scope)
+    }
+
+    /// The file that an agent reads in this project alone. There is none where its place is that of the person's own, by
+    /// whichever links: what stands there is plugged in once.
+    pub(super) fn project_file(&self, host: Host) -> Option<Utf8PathBuf> {
+        let path = install::file(host, Scope::Project(&self.project));
+        (!is_same_place(&path, &self.own_file(host))).then_some(path)
+    }
+
+    /// The file that is meant.
+    fn file(&self, host: Host) -> Result<Utf8PathBuf> {
+        if !self.is_project {
+            let relative = switch::relative_home(host, self.roots());
+            return relative.map_or_else(|| Ok(self.own_file(host)), |why| Err(CommandError::new(why)));
+        }
+        self.project_file(host).ok_or_else(|| CommandError::new(self.no_project_file(host)))
+    }
+
+    /// Why there is no file of the project's.
+    pub(super) fn no_project_file(&self, host: Host) -> String {
+        format!(
+            "in {} there is no file of a project's: {} is your own, for every project. Leave --project out",
+            text::line(self.project.as_str()),
+            text::line(self.own_file(host).as_str())
+        )
     }
 
     pub(super) fn engine(&self) -> &Engine {
@@ -233,7 +272,8 @@ impl Places {
 
     /// Where agents keep what may switch their hooks off.
     pub(super) fn roots(&self) -> Roots<'_> {
-        Roots { home: &self.home, levels: &self.levels, variable: &variable }
+        // What is set to nothing is set, too.
+        Roots { home: &self.home, levels: &self.levels, variable: &|name| std::env::var(name).ok() }
     }
 
     /// What `install` would write now if it were called by the name that stands in a file, where that is one of this
@@ -241,6 +281,10 @@ impl Places {
     pub(super) fn line_of(&self, programs: &[Utf8PathBuf]) -> Line {
         let known = self.names.iter().find(|name| programs.contains(name));
         Line { program: known.unwrap_or(&self.line.program).clone(), ..self.line.clone() }
+    }
+
+    pub(super) fn home(&self) -> &Utf8Path {
+        &self.home
     }
 
     pub(super) fn project(&self) -> &Utf8Path {
@@ -255,6 +299,12 @@ impl Places {
     pub(super) fn codex_config(&self) -> Utf8PathBuf {
         self.codex_home.clone().unwrap_or_else(|| self.home.join(".codex")).join("config.toml")
     }
+}
+
+/// Whether two paths lead to the same place, if anything is there or not.
+pub(super) fn is_same_place(first: &Utf8Path, second: &Utf8Path) -> bool {
+    let target = |path: &Utf8Path| others::target(path).unwrap_or_else(|_| path.to_owned());
+    first == second || target(first) == target(second)
 }
 
 /// A directory and those above it up to the root of its repository, the uppermost first; without one, it alone.
@@ -305,7 +355,7 @@ fn leads_to(path: &Path, own: &Path) -> bool {
 }
 
 fn change(host: Host, places: &Places, way: Way) -> Result<Change> {
-    let path = places.file(host, places.is_project);
+    let path = places.file(host)?;
     let target = others::target(&path).map_err(CommandError::new)?;
     let before = others::read(&target, edit::LIMIT).map_err(CommandError::new)?;
     let refused =
@@ -366,7 +416,8 @@ fn apply(places: &Places, change: &Change, way: Way) -> Result<()> {
 /// Notes for `doctor` that the agent is plugged in, or no longer. What guards does not depend on it.
 fn record(places: &Places, change: &Change, plugged_in: Option<bool>, made: &[Utf8PathBuf]) {
     let host = change.host.as_str();
-    if let Err(error) = places.engine.record_install(host, &change.path, plugged_in, made) {
+    if let Err(error) = places.engine.record_install(host, &change.path, places.is_project, plugged_in, made)
+    {
         output::note(&match plugged_in {
             Some(true) => {
                 format!("becket: `becket doctor` will not notice if the entries of {host} get lost: {error}")

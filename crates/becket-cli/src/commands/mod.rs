@@ -5,6 +5,7 @@ mod bundle;
 mod catalog;
 mod config;
 mod doctor;
+mod elsewhere;
 mod fire;
 mod hook;
 mod hosts;

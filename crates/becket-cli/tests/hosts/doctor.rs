@@ -20,7 +20,7 @@ fn file(agent: &str) -> &'static str {
 }
 
 /// What is found of one kind, as its finding and its text.
-fn found(said: &Value, agent: &str, what: &str) -> Vec<(String, String)> {
+pub(crate) fn found(said: &Value, agent: &str, what: &str) -> Vec<(String, String)> {
     let hosts = said["hosts"].as_array().unwrap();
     let host = hosts.iter().find(|host| host["host"] == agent).unwrap_or_else(|| panic!("{agent}: {said}"));
     let checks = host["checks"].as_array().unwrap().iter().filter(|check| check["check"] == what);
@@ -29,7 +29,7 @@ fn found(said: &Value, agent: &str, what: &str) -> Vec<(String, String)> {
 }
 
 /// Asks the doctor about all that is installed, and about the one agent; both must say that something of the kind is wrong.
-fn is_told(place: &Place, agent: &str, what: &str, why: &str) {
+pub(crate) fn is_told(place: &Place, agent: &str, what: &str, why: &str) {
     for arguments in [&["doctor", "--json"][..], &["doctor", agent, "--json"]] {
         let said = place.becket(arguments);
         assert_eq!(said.exit, 1, "{agent} {why}: {}{}", said.stdout, said.stderr);

@@ -363,6 +363,10 @@ fn another_event_under_a_gates_line_is_denied() {
         let said = place.event(agent, "PreToolUse", &envelope);
         assert!(said.denial(agent).unwrap().contains("under the line of PreToolUse"), "{agent}");
     }
+    let (event, mut envelope) = place.call("gemini", "ls", "c");
+    envelope["hook_event_name"] = "BeforeModel".into();
+    let said = place.event("gemini", event, &envelope);
+    assert!(said.denial("gemini").unwrap().contains("under the line of PreToolUse"), "{}", said.stdout);
 }
 
 #[test]

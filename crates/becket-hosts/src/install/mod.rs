@@ -176,6 +176,26 @@ pub fn file(host: Host, scope: Scope<'_>) -> Utf8PathBuf {
     }
 }
 
+/// The variable that says where the person's file is.
+pub fn home_variable(host: Host) -> &'static str {
+    match host {
+        Host::Claude => "CLAUDE_CONFIG_DIR",
+        Host::Codex => "CODEX_HOME",
+        Host::Gemini => "GEMINI_CLI_HOME",
+        Host::Opencode => "XDG_CONFIG_HOME",
+    }
+}
+
+/// What that variable says where the person's file is this one.
+pub fn home_of(host: Host, file: &Utf8Path) -> Option<&Utf8Path> {
+    let above = match host {
+        Host::Claude | Host::Codex => 1,
+        Host::Gemini => 2,
+        Host::Opencode => 3,
+    };
+    file.ancestors().nth(above)
+}
+
 /// The entries of a host's settings file. Each matches everything: what a hook is for, its own definition says.
 fn entries(host: Host, line: &Line) -> Vec<Entry> {
     let entry = |row: &Row| {

@@ -10,12 +10,22 @@ const DISABLE_ALL: &str = "disableAllHooks";
 const SIMPLE: &str = "env.CLAUDE_CODE_SIMPLE";
 const SAFE_MODE: &str = "env.CLAUDE_CODE_SAFE_MODE";
 
+/// Run with the line of every hook behind it. Whatever it does with that, it can do nothing.
+pub(super) const PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
+
+/// Variables of a session that stand between it and the lines of its hooks: the prefix, and what the shell takes for its own.
+const BETWEEN: [&str; 4] = ["env.CLAUDE_CODE_SHELL_PREFIX", "env.BASH_ENV", "env.BASHOPTS", "env.SHELLOPTS"];
+
 pub(super) const KEYS: &[(&str, &[&str])] = &[
     (DISABLE_ALL, &[DISABLE_ALL]),
     (ONLY_MANAGED, &[ONLY_MANAGED]),
     (STRICT, &[STRICT]),
     (SIMPLE, &["env", "CLAUDE_CODE_SIMPLE"]),
     (SAFE_MODE, &["env", "CLAUDE_CODE_SAFE_MODE"]),
+    (BETWEEN[0], &["env", PREFIX]),
+    (BETWEEN[1], &["env", "BASH_ENV"]),
+    (BETWEEN[2], &["env", "BASHOPTS"]),
+    (BETWEEN[3], &["env", "SHELLOPTS"]),
 ];
 
 pub(super) fn layers(roots: Roots<'_>) -> Vec<Layer> {
@@ -28,6 +38,8 @@ pub(super) fn layers(roots: Roots<'_>) -> Vec<Layer> {
     }
     layers.push(layer("/etc/claude-code/managed-settings.json", Reach::Managed));
     layers.push(folder("/etc/claude-code/managed-settings.d", Reach::Managed, ".json"));
+    // What the organisation's server said last, which stands above its files.
+    layers.push(layer(own.join("remote-settings.json"), Reach::Managed));
     layers
 }
 
@@ -46,6 +58,11 @@ pub(super) fn decide<'s, 'a>(said: &[&'s Said<'a>]) -> Option<&'s Said<'a>> {
         // Settings can set variables for the session, too.
         .or_else(|| {
             [SIMPLE, SAFE_MODE].into_iter().find_map(|key| last(said, key).filter(|said| is_on(&said.value)))
+        })
+        // Which file's counts is not asked: one is enough for nobody to be able to tell.
+        .or_else(|| {
+            let is_set = |said: &&Said<'_>| !matches!(&said.value, Value::Null) && said.value != "";
+            said.iter().rev().copied().filter(|said| BETWEEN.contains(&said.key)).find(is_set)
         })
 }
 
@@ -69,6 +86,9 @@ pub(super) fn told(said: &Said<'_>, value: &str) -> Option<String> {
             Some(format!("`{}` is {value}, so nobody can tell whether Claude Code runs hooks", said.key))
         }
         SIMPLE | SAFE_MODE => Some(format!("`{}` is {value}, so Claude Code may run no hook", said.key)),
+        key if BETWEEN.contains(&key) => Some(format!(
+            "`{key}` is {value}, with which Claude Code runs the line of every hook, so nobody can tell whether it is run"
+        )),
         _ => None,
     }
 }

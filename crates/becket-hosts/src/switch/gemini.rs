@@ -19,13 +19,18 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
     (DISABLED, &[CONFIG, "disabled"]),
 ];
 
+/// What it takes for the home directory.
+pub(super) fn home(roots: Roots<'_>) -> Utf8PathBuf {
+    directory(roots, "GEMINI_CLI_HOME").unwrap_or_else(|| roots.home.to_owned())
+}
+
 pub(super) fn layers(roots: Roots<'_>) -> Vec<Layer> {
     let system = directory(roots, "GEMINI_CLI_SYSTEM_SETTINGS_PATH")
         .unwrap_or_else(|| "/etc/gemini-cli/settings.json".into());
     let defaults = directory(roots, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH").unwrap_or_else(|| {
         system.parent().unwrap_or_else(|| Utf8Path::new("/")).join("system-defaults.json")
     });
-    let home = directory(roots, "GEMINI_CLI_HOME").unwrap_or_else(|| roots.home.to_owned());
+    let home = home(roots);
     let mut layers = vec![
         layer(defaults, Reach::Everywhere),
         layer(home.join(".gemini/settings.json"), Reach::Everywhere),
@@ -122,9 +127,8 @@ pub enum FolderTrust {
 
 /// The file with Gemini CLI's trusted folders.
 pub fn trusted_folders(roots: Roots<'_>) -> Utf8PathBuf {
-    let home = || directory(roots, "GEMINI_CLI_HOME").unwrap_or_else(|| roots.home.to_owned());
     let named = directory(roots, "GEMINI_CLI_TRUSTED_FOLDERS_PATH");
-    named.unwrap_or_else(|| home().join(".gemini/trustedFolders.json"))
+    named.unwrap_or_else(|| home(roots).join(".gemini/trustedFolders.json"))
 }
 
 /// Whether Gemini CLI trusts the directory in which it is started, by its settings and the file of [`trusted_folders`]. `real` resolves links.

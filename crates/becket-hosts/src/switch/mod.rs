@@ -3,7 +3,9 @@
 
 mod claude;
 mod codex;
+mod dotenv;
 mod gemini;
+mod gemini_env;
 
 use std::fmt::Write as _;
 
@@ -12,12 +14,16 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::Host;
-use crate::install::edit;
+use crate::install::{edit, home_variable};
 
 pub use codex::{Remembered, remembered};
 pub use gemini::{FolderTrust, folder_trust, hook_names, trusted_folders};
+pub use gemini_env::{Environment, by_environment, environment_files};
 
-/// What is asked of the environment.
+/// What Gemini CLI does by some variables.
+const NOT_TRUSTED: &str = "takes every folder for untrusted, and runs no hook there";
+
+/// What is asked of the environment. A variable that is set to nothing is set.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Where agents keep their settings.
@@ -111,6 +117,31 @@ pub fn layers(host: Host, roots: Roots<'_>) -> Vec<Layer> {
 /// A home of the agent's that a variable names.
 fn directory(roots: Roots<'_>, name: &str) -> Option<Utf8PathBuf> {
     (roots.variable)(name).map(Utf8PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Variables that name places of the agent's by a path that is not absolute: each agent follows it in its own way, most of
+/// them from where they are started, and Becket not at all.
+pub fn relative_places(host: Host, roots: Roots<'_>) -> Vec<String> {
+    let names: &[&str] = match host {
+        Host::Gemini => &gemini_env::PLACES,
+        Host::Claude | Host::Codex | Host::Opencode => &[home_variable(host)],
+    };
+    names.iter().filter_map(|name| relative_place(host, name, roots.variable)).collect()
+}
+
+/// As [`relative_places`], for the variable that says where the person's file is.
+pub fn relative_home(host: Host, roots: Roots<'_>) -> Option<String> {
+    relative_place(host, home_variable(host), roots.variable)
+}
+
+fn relative_place(host: Host, name: &str, variable: Variables<'_>) -> Option<String> {
+    let value = variable(name).filter(|value| !value.is_empty() && !value.starts_with('/'))?;
+    Some(format!(
+        "the variable {name} is {} here, which is no absolute path, so nobody can tell which files {} reads. Set it to an \
+         absolute path or unset it",
+        text::quote(&value),
+        host.title()
+    ))
 }
 
 fn layer(path: impl Into<Utf8PathBuf>, reach: Reach) -> Layer {
@@ -301,12 +332,17 @@ fn by_variables(host: Host, variable: Variables<'_>, for_project: bool) -> Vec<O
             for name in ["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"] {
                 say(name, is_on(name), "runs no hook of yours");
             }
+            let prefix = variable(claude::PREFIX).filter(|prefix| !prefix.is_empty());
+            let what =
+                "runs it with the line of every hook behind it, and nobody can tell whether the line is run";
+            say(claude::PREFIX, prefix, what);
         }
         Host::Codex => {}
         Host::Gemini => {
-            let what = "takes every folder for untrusted, and runs no hook there";
-            say("GEMINI_RESTRICTED_MODE", is("GEMINI_RESTRICTED_MODE", "true"), what);
-            say("GEMINI_CLI_TRUST_WORKSPACE", is("GEMINI_CLI_TRUST_WORKSPACE", "false"), what);
+            for (name, value) in [("GEMINI_RESTRICTED_MODE", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "false")]
+            {
+                say(name, is(name, value), NOT_TRUSTED);
+            }
         }
         Host::Opencode => {
             say("OPENCODE_PURE", is_on("OPENCODE_PURE"), "loads no plugin");

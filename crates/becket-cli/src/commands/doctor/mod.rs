@@ -14,12 +14,13 @@ use becket::{Install, others};
 use becket_hosts::Host;
 use becket_hosts::answer::{Words, is_denial};
 use becket_hosts::install::{self, Line, edit};
+use becket_hosts::switch;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::Result;
 use super::hook::{CANARY, CANARY_REASON};
 use super::install::{Places, list, named, next_steps};
+use super::{Result, elsewhere};
 use crate::args::Common;
 use crate::exit::ExitCode;
 use crate::output::{self, CommandError};
@@ -78,9 +79,9 @@ pub(crate) fn run(common: &Common, hosts: &[String], project: bool) -> Result {
         Runner::new().map_err(|error| CommandError::new(format!("no program can be started: {error}")))?;
     let mut reports = Vec::new();
     for host in Host::ALL {
-        let files = [false, true].map(|is_project| File::read(host, &places, is_project, &recorded));
+        let files = Files::read(host, &places, &recorded);
         let is_wanted = if wanted.is_empty() {
-            files.iter().any(|file| file.was_plugged_in(host))
+            !files.elsewhere.is_empty() || files.all().any(|file| file.was_plugged_in(host))
         } else {
             wanted.contains(&host)
         };
@@ -175,8 +176,7 @@ struct File {
 }
 
 impl File {
-    fn read(host: Host, places: &Places, is_project: bool, recorded: &[Install]) -> Self {
-        let path = places.file(host, is_project);
+    fn read(host: Host, path: Utf8PathBuf, is_project: bool, recorded: &[Install]) -> Self {
         let recorded = recorded.iter().find(|install| install.host == host.as_str() && install.path == path);
         // The copy stands beside what a link leads to, if that can be told.
         let target = others::target(&path).unwrap_or_else(|_| path.clone());
@@ -216,34 +216,69 @@ impl File {
     }
 }
 
+/// The files of an agent's that may hold entries.
+struct Files {
+    own: File,
+    /// None where the project's is the person's own.
+    of_project: Option<File>,
+    /// Those of the person's that were plugged into and that it does not read here.
+    elsewhere: Vec<Utf8PathBuf>,
+}
+
+impl Files {
+    fn read(host: Host, places: &Places, recorded: &[Install]) -> Self {
+        let of_project = places.project_file(host);
+        Self {
+            own: File::read(host, places.own_file(host), false, recorded),
+            of_project: of_project.map(|path| File::read(host, path, true, recorded)),
+            elsewhere: elsewhere::files(host, places, recorded),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &File> {
+        [&self.own].into_iter().chain(&self.of_project)
+    }
+}
+
 fn line(path: &Utf8Path) -> String {
     text::line(path.as_str()).into_owned()
 }
 
-fn examine(host: Host, places: &Places, runner: &mut Runner, files: &[File; 2], project: bool) -> Vec<Check> {
+fn examine(host: Host, places: &Places, runner: &mut Runner, files: &Files, project: bool) -> Vec<Check> {
     let mut checks = vec![version(host, runner)];
-    let [own, of_project] = files;
+    let Files { own, of_project, elsewhere } = files;
     let is_own = own.was_plugged_in(host);
-    let is_projects = of_project.was_plugged_in(host);
+    let plugged_in = of_project.as_ref().filter(|file| file.was_plugged_in(host));
     let say = |finding, text: String| Check { what: "entry", finding, text };
+    let relative = switch::relative_places(host, places.roots());
+    checks.extend(relative.into_iter().map(|why| say(Finding::Bad, why)));
     if is_own {
         checks.extend(examine_file(host, places, runner, own));
+    } else {
+        // Where the project is plugged into, it guards here.
+        let finding = if plugged_in.is_some() { Finding::Note } else { Finding::Bad };
+        checks.extend(elsewhere.iter().map(|path| say(finding, elsewhere::told(host, places, path))));
     }
     // Where only the project is plugged into, that is what was meant.
-    if is_projects && (project || !is_own) {
-        checks.extend(examine_file(host, places, runner, of_project));
+    if let Some(file) = plugged_in
+        && (project || !is_own)
+    {
+        checks.extend(examine_file(host, places, runner, file));
     }
-    if let (Ok(Some(first)), Ok(Some(second))) = (&own.bytes, &of_project.bytes)
+    if project && of_project.is_none() {
+        checks.push(say(Finding::Bad, places.no_project_file(host)));
+    }
+    if let (Ok(Some(first)), Some(File { bytes: Ok(Some(second)), path, .. })) = (&own.bytes, of_project)
         && install::runs_twice(host, first, second)
     {
         let text = format!(
             "plugged in for you and for this project ({}): events other than tool calls run every hook twice. Take one \
              of the two out, that one with `becket uninstall --project {host}`",
-            line(&of_project.path)
+            line(path)
         );
         checks.push(say(Finding::Bad, text));
     }
-    if !is_own && !is_projects {
+    if !is_own && plugged_in.is_none() && elsewhere.is_empty() {
         let text = match &own.bytes {
             Err(error) => format!("{error}, so nothing can be plugged in there"),
             Ok(_) => format!("not plugged in; `becket install {host}` does it"),

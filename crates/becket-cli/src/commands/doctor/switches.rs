@@ -6,21 +6,23 @@ use becket::core::text;
 use becket::others;
 use becket_hosts::Host;
 use becket_hosts::install::edit;
-use becket_hosts::switch::{self, Applies, FolderTrust, Layer, Off, Read};
+use becket_hosts::switch::{self, Applies, Environment, FolderTrust, Layer, Off, Reach, Read};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Check, Finding};
-use crate::commands::install::{Places, next_steps};
+use crate::commands::install::{Places, is_same_place, next_steps};
 
 /// The settings of an agent that exist, and those that cannot be read.
 pub(super) struct Settings {
     files: Vec<Read>,
     unreadable: Vec<String>,
+    /// Gemini CLI's file of variables; two where nobody can tell which.
+    environments: Vec<Environment>,
 }
 
 impl Settings {
     pub(super) fn read(host: Host, places: &Places) -> Self {
-        let mut settings = Self { files: Vec::new(), unreadable: Vec::new() };
+        let mut settings = Self { files: Vec::new(), unreadable: Vec::new(), environments: Vec::new() };
         for layer in switch::layers(host, places.roots()) {
             match layer.suffix {
                 None => settings.take(layer),
@@ -31,10 +33,20 @@ impl Settings {
                 }
             }
         }
+        if host == Host::Gemini {
+            let lists = switch::environment_files(&settings.files, &real(places.here()), places.roots());
+            settings.environments = lists.iter().filter_map(|list| environment(list)).collect();
+            settings.environments.dedup();
+        }
         settings
     }
 
     fn take(&mut self, layer: Layer) {
+        // The person's own file is no project's, by whichever links it is reached.
+        let is_known = |known: &Read| is_same_place(&known.layer.path, &layer.path);
+        if layer.reach == Reach::Project && self.files.iter().any(is_known) {
+            return;
+        }
         match others::read(&layer.path, edit::LIMIT) {
             Ok(Some(bytes)) => self.files.push(Read { layer, bytes }),
             Ok(None) => {}
@@ -59,6 +71,9 @@ impl Settings {
         off.retain(|off| off.applies != Applies::Unknown || !off.text.starts_with(&shown));
         let unreadable = self.unreadable.iter().filter(|why| !why.starts_with(&shown));
         off.extend(unreadable.map(|why| Off { applies: Applies::Unknown, text: why.clone() }));
+        for environment in &self.environments {
+            off.extend(switch::by_environment(&self.files, environment, places.roots()));
+        }
         off
     }
 
@@ -98,6 +113,16 @@ impl Settings {
 /// Each as a finding of its own.
 pub(super) fn checks(off: Vec<Off>) -> impl Iterator<Item = Check> {
     off.into_iter().map(|off| Check { what: "switch", finding: Finding::Bad, text: off.text })
+}
+
+/// The first that is there. A directory is taken for it, too, and says nothing.
+fn environment(list: &[Utf8PathBuf]) -> Option<Environment> {
+    let path = list.iter().find(|path| path.exists())?;
+    if path.is_dir() {
+        return None;
+    }
+    let bytes = others::read(path, edit::LIMIT).map_err(|error| error.to_string());
+    Some(Environment { path: path.clone(), bytes: bytes.map(Option::unwrap_or_default) })
 }
 
 fn with_suffix(folder: &Utf8Path, suffix: &str) -> Vec<Utf8PathBuf> {
