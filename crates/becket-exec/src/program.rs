@@ -1,6 +1,7 @@
 //! What a program needs that is entered without the standard library's own preparations.
 
 use std::os::fd::IntoRawFd as _;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -41,4 +42,32 @@ fn open_standard_descriptors() {
             Err(_) => std::process::abort(),
         }
     }
+}
+
+/// What a program says that comes to no end by itself, and its exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastWords {
+    /// For its standard output.
+    pub stdout: Vec<u8>,
+    /// For its standard error.
+    pub stderr: Vec<u8>,
+    /// Its exit code.
+    pub exit: u8,
+    /// Its exit code where standard output takes nothing.
+    pub exit_unheard: u8,
+}
+
+/// Has these words said, and the process ended, once `after` is over or when the process would end by a fault of its own: no
+/// memory or no stack is left, a limit on processor time is reached. Until [`forget_last_words`]; words set before count no
+/// more. What only the kernel can end (KILL, a process that waits for a disk) ends without them.
+///
+/// For a process that is all this program's own: it takes the signals ALRM, ABRT, SEGV, BUS, ILL, FPE, SYS and XCPU, and the
+/// one timer that a process has. What the program runs has the defaults again.
+pub fn set_last_words(words: LastWords, after: Option<Duration>) {
+    sys::last_words::set(words, after);
+}
+
+/// The program has said what it had to say, or is about to.
+pub fn forget_last_words() {
+    sys::last_words::forget();
 }

@@ -3,6 +3,8 @@
 
 #![expect(unsafe_code, reason = "the one module for calls that have no safe wrapper")]
 
+pub(crate) mod last_words;
+
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;

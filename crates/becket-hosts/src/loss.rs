@@ -2,6 +2,7 @@
 //! program prints it and `docs/hosts.md` is written from it.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use becket_core::event::EventName;
 
@@ -185,6 +186,17 @@ impl Row {
             _ => self.patience - 30,
         }
     }
+}
+
+/// When Becket must say something though it has come to no end, after it was started: between its deadline, in seconds,
+/// and the end of the host's patience (see [`Row::deadline`]).
+pub fn last_moment(deadline: u64) -> Duration {
+    let more = match deadline {
+        0..=4 => Duration::from_millis(500),
+        5..=57 => Duration::from_millis(1500),
+        _ => Duration::from_secs(15),
+    };
+    Duration::from_secs(deadline).saturating_add(more)
 }
 
 /// The table as `docs/hosts.md` shows it.

@@ -26,7 +26,7 @@ pub use answer::{AnswerError, Answered};
 pub use becket_core as core;
 pub use becket_core::event::{Event, EventError, EventName};
 pub use becket_core::outcome::{Decision, Outcome};
-pub use becket_exec::{Cancel, begin_program};
+pub use becket_exec::{Cancel, LastWords, begin_program, forget_last_words, set_last_words};
 pub use bundle::BundleChange;
 pub use caller::Caller;
 pub use engine::{Custodian, Engine, Loaded, Options, Request};

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use becket::core::outcome::Decision;
 use becket::core::tool::Kind;
-use becket::{Caller, Cancel, Event, EventName, Request};
+use becket::{Caller, Cancel, Event, EventName, LastWords, Request};
 use becket_hosts::Host;
 use becket_hosts::answer::{self, Words};
 use becket_hosts::decode::{Beside, Decoded, Heard, decode};
 use becket_hosts::install::HOME_VARIABLES;
-use becket_hosts::loss::{Answer, Way};
+use becket_hosts::loss::{Answer, Way, last_moment};
 
 use super::{Result, engine_in};
 use crate::args::{Common, Hook};
@@ -39,13 +39,31 @@ pub(crate) fn run(common: &Common, options: &Hook) -> Result {
         }
     };
     let beside = options.event.as_deref().and_then(|name| EventName::from_str(name).ok());
+    set_last_words(host, beside, options.deadline);
     let judged = catch_unwind(AssertUnwindSafe(|| judge(common, options, host, beside, began)));
     let words = match judged {
         Ok(Ok(words)) => words,
         Ok(Err((event, error))) => answer::refuse(host, event.or(beside), &error.to_string()),
         Err(_) => answer::refuse(host, beside, "it broke while it judged this event"),
     };
+    becket::forget_last_words();
     Ok(say(host, &words))
+}
+
+/// Has the event refused, whatever becomes of this process: an agent that gets no answer in its time, or sees its hook end
+/// by a signal, goes on.
+fn set_last_words(host: Host, event: Option<EventName>, deadline: Option<u64>) {
+    let why = "it came to no verdict: its time or its memory was used up, or it broke";
+    let words = answer::refuse(host, event, why);
+    let exit_unheard = if answer::is_denial(host, &words) { 2 } else { words.exit };
+    let words = LastWords {
+        stdout: words.stdout.into_bytes(),
+        stderr: words.stderr.into_bytes(),
+        exit: words.exit,
+        exit_unheard,
+    };
+    let deadline = deadline.or_else(|| Some(host.row(event?)?.deadline().into()));
+    becket::set_last_words(words, deadline.map(last_moment));
 }
 
 /// Whether a line that could not be understood stands under an event that asks for nothing.

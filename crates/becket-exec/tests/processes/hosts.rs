@@ -5,7 +5,9 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use becket_exec::{Custody, End, Keeper, KeeperError, keeper_main};
+use becket_exec::{
+    Custody, End, Keeper, KeeperError, LastWords, forget_last_words, keeper_main, set_last_words,
+};
 
 use crate::support::*;
 use crate::{output, tests};
@@ -17,6 +19,7 @@ tests![
     one_where_sigpipe_kills,
     one_without_standard_descriptors,
     one_of_two_gibibytes,
+    one_that_comes_to_no_end_has_its_last_words,
 ];
 
 /// Runs this program in a role and expects it to print `ok`.
@@ -76,6 +79,7 @@ pub(crate) fn play(role: &str, args: &[String]) {
         "big" => big(),
         "headless" => headless(args[0].clone()),
         "no-proc" => no_proc(),
+        "last-words" => last_words(&args[0]),
         "shown" => shown(),
         other => panic!("no such role: {other}"),
     }
@@ -115,6 +119,53 @@ fn shown() {
     let keeper = text(&run_one(&mut custody, sh("echo $PPID")).stdout.head);
     let is_shown = |pid: &str| std::fs::File::open(format!("/proc/{}/maps", pid.trim())).is_ok();
     println!("{} {}", is_shown(&std::process::id().to_string()), is_shown(&keeper));
+}
+
+/// Whatever a program comes to, it says what it had ready to be said.
+fn one_that_comes_to_no_end_has_its_last_words() {
+    let run = |way: &str, before: &str| {
+        let script = format!("{before} exec {} role:last-words {way}", myself().display());
+        Command::new("/bin/sh").args(["-c", &script]).output().unwrap()
+    };
+    for (way, before) in [
+        ("time", ""),
+        ("time", "trap '' ALRM;"),
+        ("abort", ""),
+        ("stack", ""),
+        ("memory", "ulimit -v 500000;"),
+        ("processor", "ulimit -S -t 1;"),
+    ] {
+        let out = run(way, before);
+        let said = (text(&out.stdout), text(&out.stderr).ends_with("refused\n"), out.status.code());
+        assert_eq!(said, ("no\n".to_owned(), true, Some(7)), "{way} {before}: {}", text(&out.stderr));
+    }
+    assert_eq!(run("abort", "exec >/dev/full;").status.code(), Some(2), "nobody heard it");
+    let out = run("forgotten", "ulimit -c 0;");
+    assert_eq!((text(&out.stdout).as_str(), out.status.code()), ("", None));
+}
+
+fn last_words(way: &str) {
+    let words =
+        LastWords { stdout: b"no\n".to_vec(), stderr: b"refused\n".to_vec(), exit: 7, exit_unheard: 2 };
+    set_last_words(words, (way == "time").then(|| ms(50)));
+    match way {
+        "abort" => std::process::abort(),
+        "forgotten" => {
+            forget_last_words();
+            std::process::abort();
+        }
+        "stack" => println!("{}", deeper(0)),
+        "memory" => drop(std::hint::black_box(vec![1_u8; 1 << 30])),
+        _ => loop {
+            std::hint::spin_loop();
+        },
+    }
+}
+
+#[expect(unconditional_recursion, reason = "it uses the stack up")]
+fn deeper(depth: u64) -> u64 {
+    let frame = std::hint::black_box([depth; 64]);
+    deeper(depth + 1) + frame[0]
 }
 
 /// `/proc` is not there, or is another space's.
