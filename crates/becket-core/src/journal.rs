@@ -42,6 +42,7 @@ pub enum What {
         /// The session, as its host names it.
         session: Option<String>,
         /// In the dialect's own form.
+        #[serde(deserialize_with = "crate::stored::value")]
         record: serde_json::Value,
     },
     /// A person's answer about a source.

@@ -16,6 +16,15 @@ use serde_json::{Map, Number, Value};
 /// A JSON object, its keys in the order of its text.
 pub type Object = Map<String, Value>;
 
+/// Most levels of nesting in what an agent sends and in what is to run instead of it.
+///
+/// `serde_json`, which agents read with too, takes [`MOST_READ`] levels. What is sent is put into other objects: a
+/// session's facts, a verdict, an answer in an agent's words. The difference is their room.
+pub const MOST_SENT: usize = 100;
+
+/// Most levels of nesting in any text: `serde_json`'s own bound.
+const MOST_READ: usize = 127;
+
 /// Why a text was not taken, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (line {line}, column {column})")]
@@ -78,13 +87,13 @@ pub fn text(bytes: &[u8]) -> Result<&str, JsonError> {
     }
 }
 
-/// Reads exactly one JSON object. Repeated keys at any depth, nesting over 127 levels, lone surrogates, `NaN`
-/// and anything after the object are errors. Numbers keep their digits, keys their order.
+/// Reads exactly one JSON object, as an agent sends it. Repeated keys at any depth, nesting over [`MOST_SENT`] levels,
+/// lone surrogates, `NaN` and anything after the object are errors. Numbers keep their digits, keys their order.
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn parse_object(bytes: &[u8]) -> Result<Object, JsonError> {
-    match parse(bytes, Repeated::Refuse)? {
+    match read(text(bytes)?, Strict { repeated: Repeated::Refuse, levels: MOST_SENT })? {
         Value::Object(object) => Ok(object),
         other => Err(JsonError {
             message: format!("expected a JSON object, found {}", kind_of(&other)),
@@ -103,16 +112,31 @@ pub enum Repeated {
     LastWins,
 }
 
-/// Reads exactly one JSON value.
+/// Reads exactly one JSON value, nested at most 127 levels deep.
 ///
 /// # Errors
 /// As [`parse_object`].
 pub fn parse(bytes: &[u8], repeated: Repeated) -> Result<Value, JsonError> {
-    let text = text(bytes)?;
+    read(text(bytes)?, Strict { repeated, levels: MOST_READ })
+}
+
+fn read(text: &str, strict: Strict) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict(repeated).deserialize(&mut reader).map_err(|error| JsonError::from_serde(&error))?;
+    let value = strict.deserialize(&mut reader).map_err(|error| JsonError::from_serde(&error))?;
     reader.end().map_err(|error| JsonError::from_serde(&error))?;
     Ok(value)
+}
+
+/// Whether an object nests deeper than may be sent.
+pub fn is_too_deep(object: &Object) -> bool {
+    fn fits(value: &Value, levels: usize) -> bool {
+        match value {
+            Value::Object(object) => levels > 0 && object.values().all(|value| fits(value, levels - 1)),
+            Value::Array(array) => levels > 0 && array.iter().all(|value| fits(value, levels - 1)),
+            _ => true,
+        }
+    }
+    !object.values().all(|value| fits(value, MOST_SENT - 1))
 }
 
 /// A JSON text whose strings show every character as itself: what acts on a terminal or hides is escaped. It means the
@@ -150,8 +174,25 @@ pub fn kind_of(value: &Value) -> &'static str {
     }
 }
 
+/// The reading of a value: what JSON means, and nothing that `serde_json` means by it besides.
 #[derive(Clone, Copy)]
-struct Strict(Repeated);
+pub(crate) struct Strict {
+    repeated: Repeated,
+    /// So many levels may still be opened.
+    levels: usize,
+}
+
+impl Strict {
+    /// For what Becket wrote itself: it was read strictly before.
+    pub(crate) const OWN: Self = Self { repeated: Repeated::LastWins, levels: MOST_READ };
+
+    fn inside<E: serde::de::Error>(self) -> Result<Self, E> {
+        match self.levels.checked_sub(1) {
+            Some(levels) => Ok(Self { levels, ..self }),
+            None => Err(E::custom(format_args!("it is nested over {MOST_SENT} levels deep"))),
+        }
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for Strict {
     type Value = Value;
@@ -178,6 +219,9 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
         Ok(Value::Number(value.into()))
     }
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
         Ok(Value::String(value.to_owned()))
     }
@@ -185,33 +229,96 @@ impl<'de> Visitor<'de> for Strict {
         Ok(Value::String(value))
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
         let mut array = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
+        while let Some(item) = items.next_element_seed(inside)? {
             array.push(item);
         }
         Ok(Value::Array(array))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut object = Object::new();
-        let mut first = true;
-        while let Some(key) = entries.next_key::<String>()? {
-            // With arbitrary precision serde_json hands a number over as a map with this one key.
-            if first && key == NUMBER_TOKEN {
-                let digits = entries.next_value::<String>()?;
-                return digits.parse::<Number>().map(Value::Number).map_err(A::Error::custom);
-            }
-            first = false;
-            let value = entries.next_value_seed(self)?;
-            if object.insert(key.clone(), value).is_some() && self.0 == Repeated::Refuse {
+        let mut next = entries.next_key::<String>()?;
+        if next.as_deref() == Some(NUMBER_TOKEN) {
+            match entries.next_value_seed(AfterToken(self))? {
+                Handed::Digits(digits) => {
+                    return digits.parse::<Number>().map(Value::Number).map_err(A::Error::custom);
+                }
+                Handed::Value(value) => object.insert(NUMBER_TOKEN.to_owned(), value),
+            };
+            next = entries.next_key()?;
+        }
+        let inside = self.inside()?;
+        while let Some(key) = next {
+            let value = entries.next_value_seed(inside)?;
+            if object.insert(key.clone(), value).is_some() && self.repeated == Repeated::Refuse {
                 return Err(A::Error::custom(format_args!("the key {key:?} stands twice in one object")));
             }
+            next = entries.next_key()?;
         }
         Ok(Value::Object(object))
     }
 }
 
-/// The name under which `serde_json` hands over a number whose digits it kept.
+/// The name under which `serde_json` hands over a number whose digits it kept: as an object with this one key. An object
+/// that really has this key means what it says, and must be told apart.
 const NUMBER_TOKEN: &str = "$serde_json::private::Number";
+
+/// What stands under [`NUMBER_TOKEN`].
+enum Handed {
+    /// A number's digits.
+    Digits(String),
+    /// The value of a key that somebody wrote.
+    Value(Value),
+}
+
+/// Tells a number from an object that has its key. A number's digits are handed over as a string of their own; a string that
+/// stands in the text is lent, whether it has escapes or not.
+struct AfterToken(Strict);
+
+impl<'de> DeserializeSeed<'de> for AfterToken {
+    type Value = Handed;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Handed, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AfterToken {
+    type Value = Handed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(f)
+    }
+    fn visit_string<E>(self, digits: String) -> Result<Handed, E> {
+        Ok(Handed::Digits(digits))
+    }
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Handed, E> {
+        self.0.visit_str(value).map(Handed::Value)
+    }
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Handed, E> {
+        self.0.visit_unit().map(Handed::Value)
+    }
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Handed, E> {
+        self.0.visit_bool(value).map(Handed::Value)
+    }
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Handed, E> {
+        self.0.visit_u64(value).map(Handed::Value)
+    }
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Handed, E> {
+        self.0.visit_i64(value).map(Handed::Value)
+    }
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Handed, E> {
+        self.0.visit_f64(value).map(Handed::Value)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Handed, A::Error> {
+        self.0.inside()?.visit_seq(items).map(Handed::Value)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Handed, A::Error> {
+        // This may be a number again, which opens no level.
+        let inside = Strict { levels: self.0.levels.saturating_sub(1), ..self.0 };
+        inside.visit_map(entries).map(Handed::Value)
+    }
+}
 
 /// One value inside a JSON text, not yet looked into, with its place.
 #[derive(Clone, Copy)]
@@ -226,10 +333,8 @@ impl<'a> Node<'a> {
     /// # Errors
     /// Text that is not exactly one JSON value, or is nested over 127 levels deep.
     pub fn document(document: &'a str) -> Result<Self, JsonError> {
-        let mut reader = serde_json::Deserializer::from_str(document);
         // The whole is checked once here, so that what is found in it later has only shape to go wrong.
-        Strict(Repeated::LastWins).deserialize(&mut reader).map_err(|error| JsonError::from_serde(&error))?;
-        reader.end().map_err(|error| JsonError::from_serde(&error))?;
+        read(document, Strict { repeated: Repeated::LastWins, levels: MOST_READ })?;
         Ok(Self { document, raw: document.trim_matches(WHITE) })
     }
 
@@ -315,6 +420,7 @@ const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn message(text: &str) -> String {
         parse_object(text.as_bytes()).unwrap_err().to_string()
@@ -354,8 +460,56 @@ mod tests {
     #[test]
     fn deep_nesting_is_an_error_and_not_a_crash() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(message(&deep).contains("recursion limit"));
-        assert!(Node::document(&deep).is_err());
+        assert!(message(&deep).contains("it is nested over 100 levels deep (line 1, column 105)"));
+        assert!(Node::document(&deep).is_err_and(|error| error.message.contains("recursion limit")));
+    }
+
+    #[test]
+    fn the_deepest_level_may_hold_anything_but_another() {
+        let nested = |levels: usize, inner: &str| {
+            format!("{{\"a\":{}{inner}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1))
+        };
+        for inner in ["", "1", "-1.5e3", "\"s\"", "null"] {
+            let object = parse_object(nested(MOST_SENT, inner).as_bytes()).unwrap();
+            assert!(!is_too_deep(&object), "{inner}");
+            assert!(parse(nested(MOST_READ, inner).as_bytes(), Repeated::Refuse).is_ok());
+        }
+        for inner in ["{}", "[]", NUMBER_KEY, "{\"$serde_json::private::Number\":[]}"] {
+            assert!(message(&nested(MOST_SENT, inner)).contains("nested over 100 levels"), "{inner}");
+            let deep = parse(nested(MOST_SENT, inner).as_bytes(), Repeated::Refuse).unwrap();
+            assert!(is_too_deep(deep.as_object().unwrap()));
+        }
+    }
+
+    const NUMBER_KEY: &str = r#"{"$serde_json::private::Number":"1e5"}"#;
+
+    #[test]
+    fn what_serde_json_means_by_a_key_is_not_what_it_means() {
+        for (text, number) in [
+            (NUMBER_KEY, json!("1e5")),
+            (r#"{"\u0024serde_json::private::Number":"1e5"}"#, json!("1e5")),
+            (r#"{"$serde_json::private::Number":"1\u00655"}"#, json!("1e5")),
+            (r#"{"$serde_json::private::Number":"x","more":1}"#, json!("x")),
+            (r#"{"$serde_json::private::Number":7}"#, json!(7)),
+            (r#"{"$serde_json::private::Number":-7.5}"#, serde_json::from_str("-7.5").unwrap()),
+            (r#"{"$serde_json::private::Number":null}"#, json!(null)),
+            (r#"{"$serde_json::private::Number":[true]}"#, json!([true])),
+            (r#"{"$serde_json::private::Number":{}}"#, json!({})),
+        ] {
+            let object = parse_object(text.as_bytes()).unwrap();
+            assert_eq!(object.get(NUMBER_TOKEN), Some(&number), "{text}");
+            let inside = format!("[{text}]");
+            let read = [
+                parse(inside.as_bytes(), Repeated::LastWins).unwrap(),
+                Node::document(&inside).unwrap().value(),
+                json!([Node::document(&inside).unwrap().array().unwrap()[0].value()]),
+            ];
+            assert!(read.iter().all(|value| *value == json!([object.clone()])), "{text}");
+        }
+        let raw = r#"{"a":{"$serde_json::private::RawValue":"{"}}"#;
+        assert_eq!(serde_json::to_string(&parse_object(raw.as_bytes()).unwrap()).unwrap(), raw);
+        let twice = r#"{"$serde_json::private::Number":"1","$serde_json::private::Number":"2"}"#;
+        assert!(message(twice).contains("stands twice"));
     }
 
     #[test]

@@ -23,5 +23,6 @@ pub mod redact;
 pub mod scope;
 pub mod session;
 pub mod spelling;
+mod stored;
 pub mod text;
 pub mod tool;

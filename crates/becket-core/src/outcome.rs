@@ -112,6 +112,7 @@ pub struct Outcome {
     /// The deciding hook's own text. Whoever shows it escapes it.
     pub reason: Option<String>,
     /// The tool's input that will run instead, in the host's own keys.
+    #[serde(default, deserialize_with = "crate::stored::perhaps_object")]
     pub updated_input: Option<Object>,
     /// What becomes of the tool's result.
     pub result: Option<ToolResult>,
@@ -162,6 +163,27 @@ impl From<Decision> for ExitCode {
             Decision::Grant | Decision::Allow => Self::GoOn,
             Decision::Ask => Self::Ask,
             Decision::Deny | Decision::Halt => Self::Blocked,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rewrite_reads_back_whatever_its_keys_are() {
+        for input in [
+            r#"{"a":{"$serde_json::private::Number":"1e5"}}"#,
+            r#"{"$serde_json::private::RawValue":"{","n":1.10}"#,
+            r"{}",
+        ] {
+            let updated_input = crate::json::parse_object(input.as_bytes()).ok();
+            let outcome = Outcome { updated_input, ..Outcome::nothing(EventName::PreToolUse) };
+            let written = serde_json::to_string(&outcome).unwrap();
+            assert!(written.contains(input), "{written}");
+            assert_eq!(serde_json::from_str::<Outcome>(&written).unwrap(), outcome);
+            assert_eq!(serde_json::from_slice::<Outcome>(written.as_bytes()).unwrap(), outcome);
         }
     }
 }

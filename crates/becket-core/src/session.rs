@@ -14,6 +14,7 @@ use crate::event::{Event, EventError, EventName};
 use crate::json::Object;
 use crate::merge::Voice;
 use crate::outcome::Decision;
+use crate::stored;
 
 /// Version of the form of a line.
 pub const VERSION: u32 = 1;
@@ -71,6 +72,7 @@ pub enum Fact {
         /// Whose.
         dialect: Name,
         /// What; null lets it go.
+        #[serde(deserialize_with = "stored::value")]
         value: Value,
     },
     /// A call was let through whose end its host will never report.
@@ -102,6 +104,7 @@ pub struct OpenCall {
     /// The subagent that made it; `None` for the session's own agent.
     pub agent: Option<String>,
     /// The envelope it was reported in, with the input that ran.
+    #[serde(deserialize_with = "stored::object")]
     pub fields: Object,
 }
 
@@ -157,6 +160,7 @@ pub struct Facts {
     /// Tool calls that a gate blocked, by the host's names.
     pub blocked: BTreeSet<String>,
     /// What dialects hold fast.
+    #[serde(deserialize_with = "stored::by_dialect")]
     pub kept: BTreeMap<Name, Value>,
     /// Calls whose end will never be reported.
     pub open: Vec<OpenCall>,
@@ -228,20 +232,21 @@ impl Facts {
         self.kept.insert(dialect, value);
     }
 
-    /// Reads the lines of a session. A torn last line, as a kill leaves it, is left out; so is a line that cannot
-    /// be read. The second answer counts lines of a newer form, which were not understood.
-    pub fn read(lines: &str) -> (Self, usize) {
+    /// Reads the lines of a session. A torn line, as a kill leaves it, is left out: it is the last, or whoever came next
+    /// has closed it. What else could not be read is counted.
+    pub fn read(lines: &str) -> (Self, Gaps) {
         let mut facts = Self { remembered: true, ..Self::default() };
-        let mut newer = 0;
+        let mut gaps = Gaps::default();
         for line in lines.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
             match serde_json::from_str::<Line>(line) {
                 Ok(Line { v: VERSION, fact }) => facts.add(fact),
-                Ok(_) => newer += 1,
-                Err(_) => newer += usize::from(is_newer(line)),
+                Ok(_) => gaps.newer += 1,
+                Err(_) if is_newer(line) => gaps.newer += 1,
+                Err(error) => gaps.unreadable += usize::from(!error.is_eof()),
             }
         }
         facts.remembered = true;
-        (facts, newer)
+        (facts, gaps)
     }
 
     /// Whether a prompt is the text with which Becket itself made the agent go on.
@@ -270,7 +275,23 @@ impl Facts {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+/// What of a session could not be read: then its facts are not all there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Lines of a newer form.
+    pub newer: usize,
+    /// Lines that are whole, and that nobody understands.
+    pub unreadable: usize,
+}
+
+impl Gaps {
+    /// Whether everything was read.
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+}
+
+#[derive(PartialEq, Serialize, Deserialize)]
 struct Line {
     v: u32,
     fact: Fact,
@@ -284,12 +305,9 @@ fn is_newer(line: &str) -> bool {
     serde_json::from_str::<Form>(line).is_ok_and(|form| form.v > VERSION)
 }
 
-/// A fact as a line, its newline included.
-pub fn line(fact: &Fact) -> String {
-    let line = Line { v: VERSION, fact: fact.clone() };
-    let mut text = serde_json::to_string(&line).unwrap_or_default();
-    text.push('\n');
-    text
+/// A fact as a line, its newline included; `None` if it would not read back as the same fact.
+pub fn line(fact: &Fact) -> Option<String> {
+    stored::line(&Line { v: VERSION, fact: fact.clone() })
 }
 
 /// The counter of continuations that a stop belongs to: each subagent has one of its own.
@@ -418,6 +436,8 @@ fn drop_denial(voice: &mut Voice, most: u32) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::dialect::{Notice, Said};
 
@@ -558,10 +578,20 @@ mod tests {
     #[test]
     fn a_torn_or_newer_line_loses_only_itself() {
         let mut lines: String =
-            [Fact::Prompted, Fact::Told { key: "k".to_owned() }].iter().map(line).collect();
+            [Fact::Prompted, Fact::Told { key: "k".to_owned() }].iter().filter_map(line).collect();
         lines.push_str("{\"v\":9,\"fact\":\"unheard\"}\nrubbish\n{\"v\":1,\"fact\":\"prom");
-        let (facts, newer) = Facts::read(&lines);
-        assert_eq!((facts.prompts, facts.told.len(), newer), (1, 1, 1));
+        let (facts, gaps) = Facts::read(&lines);
+        assert_eq!((facts.prompts, facts.told.len(), gaps), (1, 1, Gaps { newer: 1, unreadable: 1 }));
+    }
+
+    #[test]
+    fn a_line_torn_anywhere_and_closed_later_is_no_gap() {
+        let call = OpenCall { id: "c".to_owned(), agent: None, fields: fields(r#"{"a":[1.5,"\u00e9"]}"#) };
+        let whole = line(&Fact::Opened { call: Box::new(call) }).unwrap();
+        for end in (0..whole.len() - 1).filter(|end| whole.is_char_boundary(*end)) {
+            let (facts, gaps) = Facts::read(&format!("{}\n{whole}", &whole[..end]));
+            assert_eq!((facts.open.len(), gaps), (1, Gaps::default()), "{}", &whole[..end]);
+        }
     }
 
     #[test]
@@ -570,6 +600,88 @@ mod tests {
         facts.add(Fact::Began { workspace: "/w".into() });
         facts.add(Fact::Kept { dialect: Name::Celeste, value: serde_json::json!({"n": 1.10}) });
         denials(&mut facts, 2, &objects(Name::Albedo, 8), 8);
-        assert_eq!(Facts::read(&line(&Fact::Sum(Box::new(facts.clone())))).0, facts);
+        assert_eq!(read_back(&Fact::Sum(Box::new(facts.clone()))), facts);
+    }
+
+    fn fields(text: &str) -> Object {
+        crate::json::parse_object(text.as_bytes()).unwrap()
+    }
+
+    fn read_back(fact: &Fact) -> Facts {
+        let (facts, gaps) = Facts::read(&line(fact).unwrap());
+        assert!(gaps.is_none());
+        facts
+    }
+
+    /// JSON that is accepted, with what readers trip over: depth, numbers' digits, keys that `serde_json` means something by.
+    fn foreign() -> impl Strategy<Value = String> {
+        let key = prop_oneof![
+            Just("$serde_json::private::Number"),
+            Just("$serde_json::private::RawValue"),
+            Just("\\u0024serde_json::private::Number"),
+            Just("a"),
+            Just("v"),
+            Just("fact"),
+        ];
+        let leaf = prop_oneof![
+            Just("\"1e5\"".to_owned()),
+            Just("\"{\"".to_owned()),
+            Just("\"\\u0031\"".to_owned()),
+            Just("1.10".to_owned()),
+            Just("-12345678901234567890123e+400".to_owned()),
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+        ];
+        leaf.prop_recursive(110, 200, 3, move |inner| {
+            prop_oneof![
+                (key.clone(), inner.clone()).prop_map(|(key, value)| format!("{{\"{key}\":{value}}}")),
+                (key.clone(), inner.clone())
+                    .prop_map(|(key, value)| format!("{{\"{key}\":{value},\"z\":0}}")),
+                prop::collection::vec(inner, 0..3).prop_map(|items| format!("[{}]", items.join(","))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_accepted_reads_back_from_its_facts_and_their_sum(
+            inner in foreign(), levels in 0..crate::json::MOST_SENT,
+        ) {
+            let deep = format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels));
+            let envelope = format!(
+                r#"{{"hook_event_name":"PreToolUse","tool_name":"X","tool_use_id":"c","tool_input":{{"x":{deep}}},"y":{deep}}}"#
+            );
+            let Ok(event) = Event::read(envelope.as_bytes(), None) else { return Ok(()) };
+            let call = OpenCall { id: "c".to_owned(), agent: None, fields: event.fields.clone() };
+            let mut facts = Facts { remembered: true, ..Facts::default() };
+            let opened = Fact::Opened { call: Box::new(call.clone()) };
+            let kept = Fact::Kept { dialect: Name::Celeste, value: event.fields["y"].clone() };
+            let one = read_back(&opened).open;
+            prop_assert_eq!(one, [call]);
+            for fact in [opened, kept] {
+                facts.add(fact);
+            }
+            prop_assert_eq!(read_back(&Fact::Sum(Box::new(facts.clone()))), facts);
+        }
+    }
+
+    #[test]
+    fn the_deepest_that_is_accepted_reads_back() {
+        let nested =
+            |levels: usize| format!("{{\"x\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        let most = crate::json::MOST_SENT;
+        assert!(crate::json::parse_object(nested(most + 1).as_bytes()).is_err());
+        // An agent may hand an input over as a text, which is read to the same depth and then stands one level deeper.
+        let mut fields = fields(&nested(most));
+        fields.insert("tool_input".to_owned(), fields.clone().into());
+        let mut facts = Facts { remembered: true, ..Facts::default() };
+        facts.add(Fact::Opened { call: Box::new(OpenCall { id: "c".to_owned(), agent: None, fields }) });
+        assert_eq!(read_back(&Fact::Sum(Box::new(facts.clone()))), facts);
+    }
+
+    #[test]
+    fn what_would_not_read_back_is_no_line() {
+        let deep = (0..127).fold(Value::Null, |value, _| serde_json::json!([value]));
+        assert_eq!(line(&Fact::Kept { dialect: Name::Celeste, value: deep }), None);
     }
 }

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::dialect::Name;
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::tool::{Kind, ToolCall};
 
 /// A part of a tool's input that several agents have under different keys.
@@ -223,6 +223,9 @@ impl View {
                 }
             }
         }
+        if json::is_too_deep(&host) {
+            return Err(format!("it is nested over {} levels deep", json::MOST_SENT));
+        }
         Ok(host)
     }
 }
@@ -397,6 +400,10 @@ mod tests {
         let several = view("MultiEdit", edits.clone(), Name::Albedo);
         assert_eq!(several.tool_input.as_ref().unwrap()["new_string"], "2\n4");
         assert!(several.host_input(&object(json!({"file_path": "b"}))).is_err());
+        let other = view("WebFetch", json!({"url": "x"}), Name::Shadowcode);
+        let nested = |levels| (1..levels).fold(json!(1), |value, _| json!([value]));
+        assert!(other.host_input(&object(json!({ "x": nested(json::MOST_SENT) }))).is_ok());
+        assert!(other.host_input(&object(json!({ "x": nested(json::MOST_SENT + 1) }))).is_err());
         assert_eq!(several.host_input(several.tool_input.as_ref().unwrap()).unwrap(), object(edits));
         let started = view("background_start", json!({"command": "x"}), Name::Albedo);
         assert!(started.host_input(&object(json!({"command": "y", "run_in_background": false}))).is_err());

@@ -1,7 +1,7 @@
 //! An outcome in the words of the agent that asked.
 
 use becket_core::event::{Event, EventName};
-use becket_core::json::{self, Object};
+use becket_core::json::{self, Object, Repeated};
 use becket_core::outcome::{Decision, Outcome};
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ pub fn is_denial(host: Host, words: &Words) -> bool {
     if words.exit == 2 {
         return host != Host::Opencode && !words.stderr.trim().is_empty();
     }
-    let said = json::parse_object(words.stdout.trim_end().as_bytes()).unwrap_or_default();
+    let said = json::parse(words.stdout.trim_end().as_bytes(), Repeated::Refuse).unwrap_or_default();
     let (place, key, word) = match host {
         Host::Claude | Host::Codex => (said.get("hookSpecificOutput"), "permissionDecision", "deny"),
         Host::Gemini => return said.get("decision").and_then(Value::as_str) == Some("deny"),

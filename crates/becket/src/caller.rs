@@ -52,10 +52,12 @@ impl Engine {
         for call in over {
             let mut is_ours = false;
             // Events that come at once all see the open call; one of them ends it.
-            session.note(|facts| {
+            let noted = session.note(|facts| {
                 is_ours = facts.open.iter().any(|open| open.id == call.id);
                 if is_ours { vec![Fact::Closed { id: call.id.clone() }] } else { Vec::new() }
             });
+            // Where that is not remembered the call's hooks run again at the next event: rather twice than never.
+            drop(noted);
             if !is_ours || is_own_end(call) {
                 continue;
             }
@@ -84,16 +86,25 @@ impl Engine {
         if outcome.decision == Decision::Halt && !caller.can_halt && !was_halted {
             let reason = outcome.reason.clone().unwrap_or_else(|| "A hook ended this turn.".to_owned());
             let next_turn = event.name == EventName::SessionStart;
-            Session::of(self, request, caller.start).note(|_| vec![Fact::Halted { reason, next_turn }]);
+            let noted =
+                Session::of(self, request, caller.start).note(|_| vec![Fact::Halted { reason, next_turn }]);
+            outcome.messages.extend(noted.err().map(|why| {
+                format!(
+                    "becket: a hook ended this turn, but that could not be remembered, so what follows is not held: {why}"
+                )
+            }));
         }
         if caller.is_unreported
             && outcome.decision <= Decision::Allow
             && let Some(call) = opened(event, outcome)
         {
-            Session::of(self, request, caller.start).note(|facts| {
+            let noted = Session::of(self, request, caller.start).note(|facts| {
                 let is_known = facts.open.iter().any(|open| open.id == call.id);
                 if is_known { Vec::new() } else { vec![Fact::Opened { call: Box::new(call) }] }
             });
+            outcome.messages.extend(noted.err().map(|why| {
+                format!("becket: this call could not be remembered, so no hook will judge its end: {why}")
+            }));
         }
     }
 }
@@ -111,7 +122,8 @@ pub(crate) fn held(session: &Session<'_>, event: &Event) -> Option<Outcome> {
         }
         if !is_own {
             // This is the prompt it was meant for; the next one is a new turn.
-            session.note(|_| vec![Fact::Prompted]);
+            // It is held all the same; where that is not remembered, the next one is too.
+            drop(session.note(|_| vec![Fact::Prompted]));
         }
     }
     let mut outcome = Outcome::nothing(event.name);

@@ -315,7 +315,7 @@ impl Engine {
             (records, told) = runs.finish();
             voices
         };
-        self.add_own_voice(event, &mut voices, loaded);
+        self.add_own_voice(event, &mut voices, loaded, session.notice());
         let mut messages = loaded.messages.clone();
         messages.extend(told);
         messages.extend(session.settle(event, &mut voices, loaded.scope.settings.stop_limit));
@@ -328,17 +328,24 @@ impl Engine {
         outcome
     }
 
-    /// What Becket itself has to say: what is wrong with its settings, and a gate that it cannot judge.
-    fn add_own_voice(&self, event: &Event, voices: &mut Vec<Voice>, loaded: &Loaded) {
+    /// What Becket itself has to say: what is wrong with its settings and with the session's state, and a gate that it
+    /// cannot judge.
+    fn add_own_voice(
+        &self,
+        event: &Event,
+        voices: &mut Vec<Voice>,
+        loaded: &Loaded,
+        of_session: Option<Notice>,
+    ) {
         let problems = &self.settings.problems;
-        if problems.is_empty() && loaded.unread.is_none() {
+        if problems.is_empty() && loaded.unread.is_none() && of_session.is_none() {
             return;
         }
         let notices = problems.iter().map(|problem| Notice {
             key: format!("becket settings {problem}"),
             text: format!("becket: {problem}"),
         });
-        let mut said = Said { notices: notices.collect(), ..Said::default() };
+        let mut said = Said { notices: notices.chain(of_session).collect(), ..Said::default() };
         if let Some(unread) = &loaded.unread {
             said.messages.push(format!("becket: {unread}: what hooks stand there is not known"));
             if event.name.is_gate() {

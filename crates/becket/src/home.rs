@@ -11,7 +11,7 @@ use becket_core::journal::Record;
 use becket_core::ledger::Ledger;
 use becket_core::place::{Found, Place};
 use becket_core::scope::Scope;
-use becket_core::session::{self, Fact, Facts};
+use becket_core::session::{self, Fact, Facts, Gaps};
 use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::io::Errno;
@@ -141,24 +141,21 @@ impl Home {
         (hash::of(&bytes) == content_hash).then_some(bytes)
     }
 
-    fn session_file(&self, key: &str) -> Utf8PathBuf {
+    /// Where a session's facts are.
+    pub(crate) fn session_file(&self, key: &str) -> Utf8PathBuf {
         self.path.join("sessions").join(format!("{}.jsonl", hash::of(key.as_bytes())))
     }
 
-    /// What is known of a session, and whether a newer Becket wrote into it.
-    pub(crate) fn session(&self, key: &str) -> Result<(Facts, usize), FileError> {
+    /// What is known of a session, and what of it could not be read.
+    pub(crate) fn session(&self, key: &str) -> Result<(Facts, Gaps), FileError> {
         let path = self.session_file(key);
         match read::read(&Place::file(path.clone(), SESSION_LIMIT)) {
-            Found::Missing => Ok((Facts { remembered: true, ..Facts::default() }, 0)),
+            Found::Missing => Ok((Facts { remembered: true, ..Facts::default() }, Gaps::default())),
             Found::File(file) => Ok(Facts::read(&String::from_utf8_lossy(&file.bytes))),
             // Others append to it all the time; under the lock it stands still.
             Found::Refused(becket_core::place::Refusal::Changing) => {
-                let mut facts = Facts::default();
-                self.add_facts(key, |now| {
-                    facts = now.clone();
-                    Vec::new()
-                })?;
-                Ok((facts, 0))
+                let (_, text) = open_session(&path)?;
+                Ok(Facts::read(&text))
             }
             Found::Refused(refusal) => Err(FileError::new(&path, refusal)),
             Found::Folder { .. } => Err(FileError::new(&path, "it is a folder")),
@@ -175,11 +172,8 @@ impl Home {
         self.folder("sessions")?;
         let path = self.session_file(key);
         let io = |error: std::io::Error| FileError::new(&path, error);
-        let mut file = files::open_appended(&path)?;
-        let mut text = Vec::new();
-        (&mut file).take(SESSION_LIMIT).read_to_end(&mut text).map_err(io)?;
-        let text = String::from_utf8_lossy(&text);
-        let (mut facts, _) = Facts::read(&text);
+        let (mut file, text) = open_session(&path)?;
+        let (mut facts, gaps) = Facts::read(&text);
         let is_new = text.is_empty();
         let new = decide(&facts);
         if new.is_empty() {
@@ -191,14 +185,21 @@ impl Home {
             lines.push('\n');
         }
         for fact in new {
-            lines.push_str(&session::line(&fact));
+            let line = session::line(&fact);
+            lines.push_str(&line.ok_or_else(|| FileError::new(&path, "it would not read back as it is"))?);
             facts.add(fact);
         }
-        if text.len() as u64 + lines.len() as u64 > SESSION_COMPACT {
-            let sum = session::line(&Fact::Sum(Box::new(facts)));
-            if (sum.len() as u64) < text.len() as u64 {
-                return files::replace(&path, sum.as_bytes());
-            }
+        let size = (text.len() + lines.len()) as u64;
+        // What cannot be read stays where it is: added up without it, its loss could no longer be told.
+        if size > SESSION_COMPACT
+            && gaps.is_none()
+            && let Some(sum) = session::line(&Fact::Sum(Box::new(facts)))
+            && (sum.len() < text.len() || size > SESSION_LIMIT && sum.len() as u64 <= SESSION_LIMIT)
+        {
+            return files::replace(&path, sum.as_bytes());
+        }
+        if size > SESSION_LIMIT {
+            return Err(too_large(&path));
         }
         file.seek(SeekFrom::End(0)).map_err(io)?;
         file.write_all(lines.as_bytes()).map_err(io)?;
@@ -262,6 +263,22 @@ impl Home {
         }
         fs::rename(path, numbered(1)).map_err(|error| FileError::new(path, error))
     }
+}
+
+/// A session's file, locked, and what stands in it.
+fn open_session(path: &Utf8Path) -> Result<(fs::File, String), FileError> {
+    let mut file = files::open_appended(path)?;
+    let mut bytes = Vec::new();
+    let read = (&mut file).take(SESSION_LIMIT + 1).read_to_end(&mut bytes);
+    if read.map_err(|error| FileError::new(path, error))? as u64 > SESSION_LIMIT {
+        return Err(too_large(path));
+    }
+    Ok((file, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Of a file that is not read whole nobody knows what it says, so it never becomes one.
+fn too_large(path: &Utf8Path) -> FileError {
+    FileError::new(path, format!("a session's file holds at most {} MiB", SESSION_LIMIT >> 20))
 }
 
 fn ends_a_line(file: &fs::File, size: u64) -> bool {

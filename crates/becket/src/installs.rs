@@ -155,7 +155,9 @@ fn read_record(home: &Home) -> Result<Record, Unreadable> {
 
 /// Whether a record of another form says that it is a newer one.
 fn is_newer(bytes: &[u8]) -> bool {
-    let record: Option<serde_json::Value> = serde_json::from_slice(bytes).ok();
-    let version = record.and_then(|record| record.get("version")?.as_u64());
-    version.is_some_and(|version| version > VERSION.into())
+    #[derive(Deserialize)]
+    struct Form {
+        version: u64,
+    }
+    serde_json::from_slice::<Form>(bytes).is_ok_and(|form| form.version > VERSION.into())
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use becket_core::dialect::Notice;
 use becket_core::event::{Event, EventName};
 use becket_core::merge::Voice;
 use becket_core::outcome::Decision;
 use becket_core::scope::{Mode, Scope};
-use becket_core::session::{self, Fact, Facts};
+use becket_core::session::{self, Fact, Facts, Gaps};
 use becket_core::text;
 use camino::Utf8Path;
 
@@ -33,7 +34,16 @@ pub(crate) struct Session<'a> {
     /// Of this event: the session's workspace, the mode.
     pub(crate) scope: Scope,
     begins: bool,
+    wrong: Wrong,
+}
+
+/// What is wrong with what is known of a session.
+#[derive(Default)]
+struct Wrong {
+    /// Told at every event.
     messages: Vec<String>,
+    /// Told once.
+    notice: Option<Notice>,
 }
 
 impl<'a> Session<'a> {
@@ -47,10 +57,10 @@ impl<'a> Session<'a> {
         let start = project.or(reported).unwrap_or(&engine.directory);
         // Whether the home may be believed is judged against the workspace, which it may have to tell.
         let mut home = engine.open_home().ok().cloned();
-        let mut messages = Vec::new();
+        let mut wrong = Wrong::default();
         let key = event.session_id.as_ref().map(|id| format!("{NAMED}{id}"));
         let mut facts = match &key {
-            Some(key) => read_facts(engine, home.as_ref(), key, &mut messages),
+            Some(key) => read_facts(engine, home.as_ref(), key, &mut wrong),
             None => Facts::default(),
         };
         let mode = request.mode.unwrap_or_else(|| mode_of(event));
@@ -66,12 +76,12 @@ impl<'a> Session<'a> {
         // Where a tool call was is the model's choice, unless the host says more.
         let is_hosts_choice = event.tool.is_none() || project.is_some();
         let begins = key.is_some() && facts.workspace.is_none() && is_hosts_choice;
-        let mut session = Self { engine, key, home, facts, scope, begins, messages };
+        let mut session = Self { engine, key, home, facts, scope, begins, wrong };
         if session.key.is_none() {
             // Without a session an event stands alone; only the bound on stops must outlive it.
             let key = format!("workspace {}", session.scope.workspace);
             if event.name.is_stop() || event.name == EventName::UserPromptSubmit {
-                let counted = read_facts(engine, session.home.as_ref(), &key, &mut session.messages);
+                let counted = read_facts(engine, session.home.as_ref(), &key, &mut session.wrong);
                 session.facts.continued = counted.continued;
                 session.facts.continued_with = counted.continued_with;
             }
@@ -105,7 +115,7 @@ impl<'a> Session<'a> {
         let new = decide(&self.facts, &mut settled);
         if new.is_empty() {
             *voices = settled;
-            return self.messages;
+            return self.wrong.messages;
         }
         let key = self.key.take().unwrap_or_default();
         let mut stored = std::mem::take(voices);
@@ -118,20 +128,28 @@ impl<'a> Session<'a> {
             Ok(()) => *voices = stored,
             Err(message) => {
                 *voices = settled;
-                self.messages.push(format!("becket: the session could not be remembered: {message}"));
+                self.wrong.messages.push(format!("becket: the session could not be remembered: {message}"));
                 if event.name.is_stop() {
                     unbounded_stop(voices);
                 }
             }
         }
-        self.messages
+        self.wrong.messages
+    }
+
+    /// What a person is told once of this session's state.
+    pub(crate) fn notice(&self) -> Option<Notice> {
+        self.wrong.notice.clone()
     }
 
     /// Adds facts to a session that has a name; one without stands alone.
-    pub(crate) fn note(&self, decide: impl FnOnce(&Facts) -> Vec<Fact>) {
-        if let Some(key) = self.key.as_deref().filter(|key| key.starts_with(NAMED)) {
-            // What cannot be remembered changes no verdict.
-            drop(self.store(key, decide));
+    ///
+    /// # Errors
+    /// They are not remembered. That changes no verdict, but where something else hangs on it a person is told.
+    pub(crate) fn note(&self, decide: impl FnOnce(&Facts) -> Vec<Fact>) -> Result<(), String> {
+        match self.key.as_deref().filter(|key| key.starts_with(NAMED)) {
+            Some(key) => self.store(key, decide),
+            None => Ok(()),
         }
     }
 
@@ -152,25 +170,41 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What is known of a session, and in `messages` what is wrong with that.
-fn read_facts(engine: &Engine, home: Option<&Home>, key: &str, messages: &mut Vec<String>) -> Facts {
+/// What is known of a session, and what is `wrong` with that.
+fn read_facts(engine: &Engine, home: Option<&Home>, key: &str, wrong: &mut Wrong) -> Facts {
     if let Some(memory) = engine.memory() {
         let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
         return memory.get(key).cloned().unwrap_or(Facts { remembered: true, ..Facts::default() });
     }
     let Some(home) = home else { return Facts::default() };
     match home.session(key) {
-        Ok((facts, 0)) => facts,
-        Ok((facts, newer)) => {
-            messages.push(format!(
-                "becket: {newer} facts of this session were written by a newer Becket and are not understood"
-            ));
+        Ok((facts, Gaps { newer, unreadable })) => {
+            if newer > 0 {
+                wrong.messages.push(format!(
+                    "becket: {newer} facts of this session were written by a newer Becket and are not understood"
+                ));
+            }
+            wrong.notice = (unreadable > 0).then(|| unreadable_lines(&home.session_file(key), unreadable));
             facts
         }
         Err(error) => {
-            messages.push(format!("becket: the session could not be read: {error}"));
+            wrong.messages.push(format!("becket: the session could not be read: {error}"));
             Facts::default()
         }
+    }
+}
+
+/// Facts that are lost are lost to hooks too; told once for as many lines.
+fn unreadable_lines(file: &Utf8Path, count: usize) -> Notice {
+    let lines = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
+    Notice {
+        key: format!("becket session unreadable {count}"),
+        text: format!(
+            "becket: {}: {lines} of this session's state cannot be read. What stands there is not known: it may be the \
+             session's workspace, a hook that it holds fast, that its turn was ended, or how often one was continued, \
+             which then counts from what is left. To be sure of all of them, start a new session",
+            text::line(file.as_str())
+        ),
     }
 }
 

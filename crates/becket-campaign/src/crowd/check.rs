@@ -110,7 +110,7 @@ pub(super) fn sessions(
         for _ in 0..torn {
             figures.count(LINES, || format!("{session}: {text}"));
         }
-        let (facts, newer) = Facts::read(&text);
+        let (facts, gaps) = Facts::read(&text);
         let continued = facts.continued.get("turn").copied().unwrap_or(0) as usize;
         let lost = [
             wanted.prompts.abs_diff(facts.prompts),
@@ -120,7 +120,7 @@ pub(super) fn sessions(
                 facts.workspace.as_deref() != Some(&stage.project())
                     && wanted.prompts + wanted.stops as u64 > 0,
             ),
-            newer as u64,
+            (gaps.newer + gaps.unreadable) as u64,
         ];
         for _ in 0..lost.iter().sum() {
             figures.count(FACTS, || format!("{session}: {lost:?}"));

@@ -346,12 +346,12 @@ pub(super) fn session(campaign: &mut Campaign, session: &str) -> Result<(), Erro
     let path = campaign.scene.stage.state().join(format!("sessions/{key}.jsonl"));
     let text =
         if path.exists() { String::from_utf8_lossy(&fs::read(&path)?).into_owned() } else { String::new() };
-    let (facts, newer) = Facts::read(&text);
+    let (facts, gaps) = Facts::read(&text);
     let most = remembered.prompts + remembered.open_prompts;
     let lost = remembered.prompts.saturating_sub(facts.prompts) + facts.prompts.saturating_sub(most);
     let lost_calls: Vec<&String> =
         remembered.blocked.iter().filter(|call| !facts.blocked.contains(*call)).collect();
-    for _ in 0..lost + newer as u64 + lost_calls.len() as u64 {
+    for _ in 0..lost + (gaps.newer + gaps.unreadable) as u64 + lost_calls.len() as u64 {
         campaign.figures.count(LOST_FACTS, || {
             format!(
                 "{session}: {} to {most} prompts, {} remembered; {} calls lost",

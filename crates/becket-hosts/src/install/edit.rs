@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use becket_core::json::{self, Repeated};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
@@ -170,7 +171,7 @@ pub(super) fn plainness(text: &str) -> Plainness {
         Plainness::Marked
     } else if parse_as(text, true, false).is_err() {
         Plainness::Commas
-    } else if serde_json::from_str::<serde_json::Value>(text).is_err() {
+    } else if json::parse(text.as_bytes(), Repeated::LastWins).is_err() {
         Plainness::Comments
     } else {
         Plainness::Plain
@@ -296,7 +297,7 @@ fn with_entry(text: &str, entry: &Entry, is_ours: &dyn Fn(&str) -> bool) -> Resu
 
 /// Whether two JSON texts mean the same, however they are laid out.
 fn same(first: &str, second: &str) -> bool {
-    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    let value = |text: &str| json::parse(text.as_bytes(), Repeated::LastWins).ok();
     first == second || value(first).is_some_and(|first| Some(first) == value(second))
 }
 

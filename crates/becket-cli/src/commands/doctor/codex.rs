@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use becket::core::json::{self, Repeated};
 use becket::core::text;
 use becket::others;
 use becket_hosts::Host;
@@ -164,7 +165,8 @@ fn ask(places: &Places, runner: &mut Runner, path: &Utf8Path) -> Result<Asked, &
 
 /// The objects of its output, one a line; what is not whole yet is none.
 fn answers(output: &[u8]) -> Vec<Value> {
-    output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    let lines = output.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| json::parse(line, Repeated::LastWins).ok()).collect()
 }
 
 /// How many of our entries it knows, how many of them it trusts, and which are switched off.
