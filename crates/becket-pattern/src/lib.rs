@@ -37,6 +37,7 @@ mod chars;
 mod class;
 mod error;
 mod exec;
+mod first;
 mod literal;
 mod names;
 mod parse;
