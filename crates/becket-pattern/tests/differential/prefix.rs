@@ -88,18 +88,23 @@ pub(crate) fn make(random: &mut Random) -> Made {
         _ => {}
     }
 
-    let mut alternatives = Vec::new();
-    let mut captures = 0;
-    for index in 0..2 + random.below(2) {
-        let (one, two) = (unit(random), unit(random));
-        alternatives.push(match random.below(if index == 0 { 3 } else { 6 }) {
-            0 => format!("({one}{two})"),
-            1 => format!("({one}){two}"),
-            2 => format!("({one}{two}){}", unit(random)),
-            _ => one.to_owned(),
-        });
-        captures += usize::from(alternatives[index].contains('('));
+    // An attempt at the first alternative that fails late leaves the start of its capture, and the second
+    // matches what it began with.
+    let (one, two) = (unit(random), unit(random));
+    let mut alternatives = vec![match random.below(4) {
+        0 => format!("({one}){two}"),
+        1 => format!("({one}{two}){}", unit(random)),
+        _ => format!("({one}{two})"),
+    }];
+    alternatives.push(match random.below(4) {
+        0 => unit(random).to_owned(),
+        1 => format!("({})", unit(random)),
+        _ => one.to_owned(),
+    });
+    if random.one_in(4) {
+        alternatives.push(format!("({}){}", unit(random), unit(random)));
     }
+    let captures = alternatives.iter().filter(|text| text.contains('(')).count();
     let body = format!("(?:{})", alternatives.join("|"));
     let body = match random.below(8) {
         0 => format!("(?>{body}*)"),
@@ -108,9 +113,10 @@ pub(crate) fn make(random: &mut Random) -> Made {
         3 => format!("{body}{}", random.pick(&["{1,3}+", "{2}+", "{2,}+", "?+"])),
         _ => format!("{body}*+"),
     };
-    let reference = format!("\\{}", groups + 1 + random.below(captures)).repeat(2 + random.below(3));
-    let end =
-        random.pick(&["", "", "", "$", "b?", "(?!z)", r"\Z", "|xq", "|wq", "|1q", "|[xw]q", "|(x)q", "|"]);
+    let group = groups + 1 + if random.one_in(4) { random.below(captures) } else { 0 };
+    let reference = format!("\\{group}").repeat(2 + random.below(3));
+    let ends = ["$", "b?", "(?!z)", r"\Z", "|xq", "|wq", "|1q", "|[xw]q", "|(x)q", "|"];
+    let end = if random.one_in(3) { random.pick(&ends) } else { "" };
     Made { pattern: format!("{flags}{begin}{body}{reference}{end}"), sample }
 }
 
@@ -120,8 +126,8 @@ fn unit(random: &mut Random) -> &'static str {
 
 /// A text with a match at its very end, if there is one.
 pub(crate) fn subject(random: &mut Random, sample: &str) -> String {
-    let before = random.pick(&["", "z", "zzzz", "zzzzzzzzzz", "zzzzzzzzzz"]);
-    let after = random.pick(&["", "", "", "z", "zzzz"]);
-    let middle: String = (0..1 + random.below(6)).map(|_| random.pick_char(&['a', 'b'])).collect();
+    let before = random.pick(&["", "z", "zzzz", "zzzzzzzzzz", "zzzzzzzzzz", "zzzzzzzzzz"]);
+    let after = random.pick(&["", "", "", "", "z", "zzzz"]);
+    let middle: String = (0..2 + random.below(3)).map(|_| random.pick_char(&['a', 'b'])).collect();
     format!("{before}{sample}{middle}{after}")
 }
