@@ -20,12 +20,13 @@
 //! # How it works
 //!
 //! Literals, alternatives of them and outer anchors (`Bash|Write`, `^Bash$`) are searched for as plain
-//! text. Everything else is read into a tree in the way of CPython's own reader, turned into
-//! instructions, and run by one backtracking matcher that tries things in CPython's order and keeps
-//! captures by CPython's rules. There is no second engine for the regular part: the subjects are tool
-//! names, for which a linear one gains nothing, and with one engine a pattern has one meaning.
-//! Translation into another dialect was ruled out, since conditionals and back references show which
-//! captures survive a failed attempt, which is CPython's alone.
+//! text: one after the other, or in one pass with an automaton where they are many and the subject is long.
+//! Everything else is read into a tree in the way of CPython's own reader, turned into instructions, and
+//! run by one backtracking matcher that tries things in CPython's order and keeps captures by CPython's
+//! rules. There is no second engine for the regular part: the subjects are tool names, for which a linear
+//! one gains nothing, and with one engine a pattern has one meaning. Translation into another dialect was
+//! ruled out, since conditionals and back references show which captures survive a failed attempt, which
+//! is CPython's alone.
 //!
 //! The matcher's stack is on the heap and its steps are counted ([`STEP_LIMIT`]), so no pattern and no
 //! subject overflows the stack or runs on; groups nest up to 200 deep. What characters are, letters'
@@ -37,7 +38,9 @@ mod chars;
 mod class;
 mod error;
 mod exec;
+mod first;
 mod literal;
+mod many;
 mod names;
 mod parse;
 mod program;

@@ -1,8 +1,9 @@
 //! A pattern as instructions for the matcher, with flags applied.
 
-use crate::ast::{Anchor, Flags, Greed, Item, Member, Sequence, Unit};
+use crate::ast::{Anchor, Flags, Greed, Item, Sequence};
 use crate::chars::Fold;
 use crate::class::{Test, fold};
+use crate::first::first_test;
 use crate::parse::Parsed;
 
 /// The place of an instruction.
@@ -15,7 +16,8 @@ pub(crate) struct Program {
     /// A match has at least as many characters, by Python's reckoning.
     pub(crate) min_width: u64,
     pub(crate) groups: usize,
-    /// If there is one, a match is looked for only where this fits the first character.
+    /// If there is one, a match is looked for only where this fits the first character, but then up to the very
+    /// end of the text.
     pub(crate) first: Option<Test>,
 }
 
@@ -107,30 +109,6 @@ impl Program {
             first: first_test(&parsed.body, parsed.flags).filter(|_| parsed.min_width > 0),
         }
     }
-}
-
-/// The test by which CPython skips places where no match can begin, if the pattern begins with a set.
-///
-/// It would be of no consequence, but CPython builds it with the flags of all of the pattern and not with
-/// those of the group that the set stands in: `(?a)(?u:\w)` finds no `é`, which `(?a)(?=)(?u:\w)` does.
-fn first_test(body: &Sequence, flags: Flags) -> Option<Test> {
-    let (mut item, mut scoped) = (body.first()?, flags);
-    while let Item::Group { on, off, body, .. } = item {
-        scoped = scoped.scoped(*on, *off);
-        item = body.first()?;
-    }
-    let Item::Unit(unit @ Unit::Set(set)) = item else { return None };
-    let fold = fold(scoped);
-    let has_case = |member: &Member| match *member {
-        Member::Literal(c) => fold.is_cased(c),
-        Member::Range(_, last) if last > 0xffff => true,
-        Member::Range(first, last) => fold.any_cased(first, last),
-        Member::Category { .. } => false,
-    };
-    if fold != Fold::Exact && set.members.iter().any(has_case) {
-        return None;
-    }
-    Some(Test::new(unit, flags.without(Flags::IGNORE_CASE)))
 }
 
 struct Builder {

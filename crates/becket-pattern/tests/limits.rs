@@ -150,6 +150,14 @@ fn long_patterns_take_time_in_proportion() {
 }
 
 #[test]
+fn plain_text_takes_time_in_proportion_to_the_subject() {
+    let subject = "a".repeat(1_000_000);
+    check("b|".repeat(200_000).trim_end_matches('|'), &subject);
+    let long: Vec<String> = (0..10_000).map(|number| format!("aaaaaaaaaaaa{number}b")).collect();
+    check(&long.join("|"), &subject);
+}
+
+#[test]
 fn patterns_are_shared_between_threads() {
     fn shared<T: Send + Sync + Clone>(_: &T) {}
     shared(&Pattern::new("(a)").unwrap());

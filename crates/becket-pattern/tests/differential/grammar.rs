@@ -1,6 +1,7 @@
 //! Makes patterns that reach every construct of the grammar, each with a text that it may well match.
 
 use crate::letters::{DOUBTFUL, NAMES, ODD, ONLY_EXACT, PLAIN, SPECIAL, other_case};
+use crate::prefix;
 use crate::random::Random;
 
 /// What the Python at hand does otherwise than 3.11, hence is left out.
@@ -19,8 +20,9 @@ impl Dialect {
 
     /// Whether the pattern can be compared.
     fn covers(self, style: Style, pattern: &str) -> bool {
-        // Soup has captures anywhere, and later versions put them back in possessive repetitions.
-        let any_possessive = self.possessive && (self.exact || style != Style::Soup);
+        // These have captures anywhere, and later versions put them back in possessive repetitions.
+        let captures_anywhere = matches!(style, Style::Soup | Style::Prefix);
+        let any_possessive = self.possessive && (self.exact || !captures_anywhere);
         any_possessive || !["*+", "++", "?+", "}+"].iter().any(|possessive| pattern.contains(possessive))
     }
 }
@@ -56,6 +58,8 @@ pub(crate) enum Style {
     ManyGroups,
     /// No grammar at all: pieces in any order.
     Soup,
+    /// Where the search ends, by what the pattern begins with.
+    Prefix,
 }
 
 struct Group {
@@ -90,13 +94,17 @@ pub(crate) fn make(random: &mut Random, dialect: Dialect) -> (Style, Made) {
 }
 
 fn make_any(random: &mut Random, dialect: Dialect) -> (Style, Made) {
-    let style = match random.below(20) {
+    let style = match random.below(22) {
         0..=7 => Style::General,
         8..=13 => Style::Captures,
         14..=17 => Style::Cases,
         18 => Style::ManyGroups,
-        _ => Style::Soup,
+        19 => Style::Soup,
+        _ => Style::Prefix,
     };
+    if style == Style::Prefix {
+        return (style, prefix::make(random));
+    }
     let general = style == Style::General;
     let mut grammar = Grammar {
         dialect,

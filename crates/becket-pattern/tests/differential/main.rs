@@ -14,6 +14,7 @@
 mod exhaustive;
 mod grammar;
 mod letters;
+mod prefix;
 mod random;
 mod subjects;
 mod traps;

@@ -2,6 +2,7 @@
 
 use crate::grammar::{Made, Style};
 use crate::letters::{ODD, PLAIN, other_case};
+use crate::prefix;
 use crate::random::Random;
 
 /// The sample that was made with a pattern, the sample changed, and texts that have nothing to do with it.
@@ -13,6 +14,7 @@ pub(crate) fn make(random: &mut Random, style: Style, made: &Made, count: usize)
             Style::Captures if !random.one_in(4) => {
                 (0..random.below(10)).map(|_| random.pick_char(&['a', 'b'])).collect()
             }
+            Style::Prefix if !random.one_in(8) => prefix::subject(random, &made.sample),
             Style::Cases if !random.one_in(4) => cases(random, &made.pattern),
             _ => variation(random, chars),
         });

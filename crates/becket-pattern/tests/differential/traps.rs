@@ -171,6 +171,23 @@ const MATCHES: &[(&str, &str, bool)] = &[
     // Captures of possessive repetitions keep what failed attempts left.
     (r"^(?:([ab])y|[bz])*+\1", "aybza", true),
     (r"^(?:([ab])y|[bz])*+\1$", "aybza", false),
+    // Such a match is shorter than the pattern's least width, and what the pattern begins with decides whether
+    // so little is looked at.
+    (r"Bash(?:(ab)|a)*+\1\1\1", "zzzzzzzBashaba", true),
+    (r"x(?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaba", true),
+    (r"[xw](?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaba", true),
+    (r"(?:xa|wa)(?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaaba", true),
+    (r"(?:xa|[wv]a)(?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaaba", false),
+    (r"()x(?:(ab)|a)*+\2\2\2", "zzzzzzzzzxaba", true),
+    (r"()[xw](?:(ab)|a)*+\2\2\2", "zzzzzzzzzxaba", false),
+    (r"(?=x)x(?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaba", false),
+    (r"x{1}(?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaba", false),
+    (r"(?i:x)(?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaba", false),
+    (r"(?i)x(?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaba", false),
+    (r"(?i)1(?:(ab)|a)*+\1\1\1", "zzzzzzzzz1aba", true),
+    (r"(?i)(?-i:x)(?:(ab)|a)*+\1\1\1", "zzzzzzzzzxaba", true),
+    (r"(?i)(?:1a|2a)(?:(ab)|a)*+\1\1\1", "zzzzzzzzz1aaba", true),
+    (r"(?i)(?:1a|xa)(?:(ab)|a)*+\1\1\1", "zzzzzzzzz1aaba", false),
 ];
 
 const REFUSED: &[&str] = &[
