@@ -88,10 +88,34 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A number of seconds to sleep that no other process sleeps, so that its sleepers can be told.
-pub(crate) fn token() -> String {
+/// A number of seconds to sleep that no other process sleeps, so that its sleepers can be told. What a failed test left of
+/// them is ended.
+pub(crate) struct Token(String);
+
+pub(crate) fn token() -> Token {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    format!("7{:07}.{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    Token(format!("7{:07}.{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
+}
+
+impl std::ops::Deref for Token {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            drop(std::process::Command::new("pkill").args(["-KILL", "-f", &self.0]).status());
+        }
+    }
 }
 
 /// How many living processes have this in their arguments. (Those of a zombie are gone.)
