@@ -5,5 +5,6 @@
 mod doctor;
 mod hook;
 mod install;
+mod large;
 mod place;
 mod starts;
