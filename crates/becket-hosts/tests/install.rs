@@ -4,9 +4,11 @@
 
 use becket_hosts::Host;
 use becket_hosts::install::{
-    InstallError, Line, flaws, has_traces, installed, is_as_written, is_installed_line, plugged, programs,
-    runs_twice, unplugged,
+    EditError, InstallError, Line, flaws, has_traces, installed, is_as_written, is_installed_line, plugged,
+    programs, runs_twice, unplugged,
 };
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -487,5 +489,137 @@ fn paths_that_gemini_would_change_are_refused() {
         let line = Line { home: path.into(), ..line() };
         assert_eq!(plugged(Host::Gemini, None, &line).is_err(), is_refused, "{path}");
         assert!(plugged(Host::Codex, None, &line).is_ok());
+    }
+}
+
+/// A file with our entries and, under Stop, somebody's group in front of ours.
+fn beside(host: Host, group: &str) -> String {
+    let event = if host == Host::Gemini { "AfterAgent" } else { "Stop" };
+    into(host, &format!("{{\n  \"hooks\": {{\n    \"{event}\": [\n      {group}\n    ]\n  }}\n}}\n"))
+}
+
+#[test]
+fn a_key_twice_in_what_is_read_leaves_the_file_alone() {
+    for host in [Host::Claude, Host::Codex, Host::Gemini] {
+        let whole = plugged(host, None, &line()).unwrap();
+        let mine = r#"{"type": "command", "command": "mine"}"#;
+        let last = whole.rfind("]}").unwrap();
+        let ours = &whole[whole.find("{\"hooks\": [{").unwrap()..];
+        let handler = &ours["{\"hooks\": [".len()..ours.find("]}").unwrap()];
+        let command =
+            &handler[handler.find("\"command\": \"/").unwrap()..handler.find(", \"timeout\"").unwrap()];
+        for (twice, key) in [
+            (format!("{}], \"hooks\": [{mine}{}", &whole[..last], &whole[last..]), "hooks"),
+            (whole.replacen("{\"hooks\": [{", &format!("{{\"hooks\": [{mine}], \"hooks\": [{{"), 1), "hooks"),
+            (whole.replacen(command, &format!("{command}, \"command\": \"mine\""), 1), "command"),
+            (whole.replacen(command, &format!("\"command\": \"mine\", {command}"), 1), "command"),
+            (whole.replacen(command, &format!("\"comm\\u0061nd\": \"mine\", {command}"), 1), "command"),
+            (
+                beside(host, r#"{"matcher": "a", "hooks": []}"#).replacen(
+                    "\"hooks\": []",
+                    "\"matcher\": \"b\"",
+                    1,
+                ),
+                "matcher",
+            ),
+        ] {
+            assert_ne!(twice, whole);
+            for error in [
+                unplugged(host, twice.as_bytes()).unwrap_err().to_string(),
+                plugged(host, Some(twice.as_bytes()), &line()).unwrap_err().to_string(),
+            ] {
+                assert!(
+                    error.starts_with(&format!("{key:?} stands in it twice, on line ")),
+                    "{host}: {error}"
+                );
+            }
+            let found = told(host, twice.as_bytes());
+            assert!(
+                found.len() == 1 && found[0].contains("nobody can tell what of becket guards"),
+                "{found:?}"
+            );
+            assert!(!is_as_written(host, twice.as_bytes(), &line()));
+        }
+    }
+}
+
+#[test]
+fn a_comment_in_our_own_entry_is_not_lost() {
+    let host = Host::Claude;
+    for before in ["{\n  \"model\": \"x\"\n}\n", "{\"hooks\": {\"Stop\": [{\"hooks\": []}]}}", ""] {
+        let whole =
+            if before.is_empty() { plugged(host, None, &line()).unwrap() } else { into(host, before) };
+        for (at, comment) in [
+            ("{\"type\"", "/* see https://x */ "),
+            ("\"timeout\": 660", "// long\n"),
+            ("[{\"type\"", "/*[*/"),
+        ] {
+            let place = whole.rfind(at).unwrap();
+            let with = format!("{}{comment}{}", &whole[..place], &whole[place..]);
+            let line_of = whole[..place].matches('\n').count() + 1;
+            let error = unplugged(host, with.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(&format!("entry of becket's, on line {line_of}, ")), "{error}");
+            // It is as it would be written, so nothing changes.
+            assert_eq!(into(host, &with), with);
+            // One that is written anew would lose it, too.
+            let other = Line { program: "/opt/becket".into(), ..line() };
+            let error = plugged(host, Some(with.as_bytes()), &other).unwrap_err();
+            assert!(matches!(error, InstallError::Edit(EditError::Comment(_))), "{error}");
+        }
+        // Two slashes in a text are no comment.
+        let slashes = Line { home: "//home".into(), ..line() };
+        let with = plugged(host, Some(before.as_bytes()).filter(|_| !before.is_empty()), &slashes).unwrap();
+        assert_eq!(out(host, &with).as_deref(), Some(before).filter(|before| !before.is_empty()));
+    }
+}
+
+#[test]
+fn a_file_that_would_grow_over_the_limit_is_left_alone() {
+    let old = Line { program: "/a/b".into(), ..line() };
+    let text = plugged(Host::Codex, None, &old).unwrap();
+    let fill = " ".repeat((4 << 20) - text.len());
+    let error = plugged(Host::Codex, Some(format!("{text}{fill}").as_bytes()), &line()).unwrap_err();
+    assert!(matches!(error, InstallError::Edit(EditError::Grown)), "{error}");
+}
+
+/// The texts of the groups that a reader finds under Stop.
+fn groups_under_stop(text: &str) -> Vec<String> {
+    let read = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).unwrap();
+    let root = read.value.unwrap();
+    let hooks = root.as_object().unwrap().get_object("hooks").unwrap();
+    let Some(groups) = hooks.get_array("Stop") else { return Vec::new() };
+    groups.elements.iter().map(|group| text[group.start()..group.end()].to_owned()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Wherever people moved our entries to, with whatever between: nothing of theirs goes with them.
+    #[test]
+    fn nothing_of_others_is_lost_wherever_ours_stand(
+        pieces in prop::collection::vec((gap(), any::<bool>(), gap()), 1..6), empty in gap(), trailing in any::<bool>(),
+    ) {
+        let whole = plugged(Host::Claude, None, &line()).unwrap();
+        let value: Value = serde_json::from_str(&whole).unwrap();
+        let ours = value["hooks"]["Stop"][0].to_string();
+        let mut theirs = Vec::new();
+        let items = pieces.into_iter().enumerate().map(|(at, (before, is_ours, after))| {
+            let group = if is_ours { ours.clone() } else { format!(r#"{{"matcher": "m{at}", "hooks": []}}"#) };
+            if !is_ours {
+                theirs.push(group.clone());
+            }
+            (before, group, after)
+        });
+        let list = container('[', ']', items.collect(), &empty, trailing);
+        let text = format!("{{\"a\": 1, \"hooks\": {{\"Stop\": {list}}}}}");
+        let left = out(Host::Claude, &text).unwrap();
+        let comments = |text: &str| text.matches("note").count() + text.matches("/*").count();
+        prop_assert_eq!(comments(&left), comments(&text), "{}", left);
+        prop_assert!(installed(Host::Claude, left.as_bytes()).is_empty());
+        prop_assert_eq!(groups_under_stop(&left), theirs, "{}", left);
+        let again = into(Host::Claude, &left);
+        let named = flaws(Host::Claude, again.as_bytes(), &line());
+        prop_assert!(named.iter().all(|flaw| !flaw.is_grave), "{again}\n{named:?}");
+        prop_assert_eq!(out(Host::Claude, &again), Some(left));
     }
 }
