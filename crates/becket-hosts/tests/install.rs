@@ -582,6 +582,129 @@ fn a_file_that_would_grow_over_the_limit_is_left_alone() {
     assert!(matches!(error, InstallError::Edit(EditError::Grown)), "{error}");
 }
 
+#[test]
+fn what_else_is_wrong_in_the_file_is_noticed_where_it_silences_all() {
+    let all = &[Host::Claude, Host::Codex][..];
+    let (claude, codex) = (&[Host::Claude][..], &[Host::Codex][..]);
+    let wrong: &[(&[Host], &str, &str)] = &[
+        (
+            all,
+            r#"{"matcher": {"type": "always"}, "hooks": []}"#,
+            r#""matcher" of a group under "Stop" is an object, not text"#,
+        ),
+        (all, r#"{"matcher": 5, "hooks": []}"#, "is a number, not text"),
+        (claude, r#"{"matcher": null, "hooks": []}"#, "is null, not text"),
+        (claude, r#"{"type": "command", "command": "x"}"#, r#"a group under "Stop" has no list "hooks""#),
+        (all, r#""x""#, r#"a group under "Stop" is text, not an object"#),
+        (all, r#"{"hooks": {}}"#, r#""hooks" of a group under "Stop" is an object, not a list"#),
+        (all, r#"{"hooks": ["x"]}"#, r#"an entry under "Stop" is text, not an object"#),
+        (all, r#"{"hooks": [{"command": "x"}]}"#, r#"an entry under "Stop" has no "type""#),
+        (
+            all,
+            r#"{"hooks": [{"type": 1, "command": "x"}]}"#,
+            r#""type" of an entry under "Stop" is a number, not text"#,
+        ),
+        (all, r#"{"hooks": [{"type": "weird", "command": "x"}]}"#, r#"has the type "weird", which"#),
+        (
+            all,
+            r#"{"hooks": [{"type": "command", "command": 5}]}"#,
+            r#""command" of an entry under "Stop" is a number"#,
+        ),
+        (
+            all,
+            r#"{"hooks": [{"type": "command"}]}"#,
+            r#"an entry of type "command" under "Stop" has no "command""#,
+        ),
+        (
+            all,
+            r#"{"hooks": [{"type": "command", "command": "x", "timeout": "9"}]}"#,
+            r#""timeout" of an entry"#,
+        ),
+        (codex, r#"{"hooks": [{"type": "command", "command": "x", "timeout": 1.5}]}"#, "not a whole number"),
+        (
+            all,
+            r#"{"hooks": [{"type": "command", "command": "x", "async": "no"}]}"#,
+            "is text, not true or false",
+        ),
+        (all, r#"{"hooks": [{"type": "mcp_tool", "server": "x"}]}"#, r#"has no "tool""#),
+        (claude, r#"{"hooks": [{"type": "http", "url": []}]}"#, r#""url" of an entry"#),
+    ];
+    for (hosts, group, why) in wrong {
+        for host in *hosts {
+            let found = flaws(*host, beside(*host, group).as_bytes(), &line());
+            assert!(found.len() == 1, "{host} {group}: {found:?}");
+            assert!(
+                found[0].is_grave && found[0].by_hand && found[0].line == Some(4),
+                "{host} {group}: {found:?}"
+            );
+            assert!(found[0].text.contains(why), "{host} {group}: {found:?}");
+        }
+        // It was seen to run our entries beside anything.
+        assert_eq!(told(Host::Gemini, beside(Host::Gemini, group).as_bytes()), Vec::<String>::new());
+    }
+    let right: &[(&[Host], &str)] = &[
+        (all, r#"{"hooks": [{"type": "command", "command": "x", "timeout": 5, "own": {}}]}"#),
+        (all, r#"{"matcher": "", "own": 1, "hooks": []}"#),
+        (all, r#"{"hooks": [{"type": "mcp_tool", "server": "x", "tool": "y", "input": {}}]}"#),
+        (
+            claude,
+            r#"{"hooks": [{"type": "prompt", "prompt": "x", "timeout": 1.5}, {"type": "http", "url": "x"}]}"#,
+        ),
+        (codex, r#"{"matcher": null, "hooks": [{"type": "command", "command": "x", "timeout": null}]}"#),
+        (codex, r#"{"type": "command", "command": "x"}"#),
+        (codex, r#"{"hooks": [{"type": "prompt", "prompt": 5}]}"#),
+    ];
+    for (hosts, group) in right {
+        for host in *hosts {
+            assert_eq!(told(*host, beside(*host, group).as_bytes()), Vec::<String>::new(), "{group}");
+        }
+    }
+}
+
+#[test]
+fn other_settings_that_silence_all_are_noticed() {
+    for (host, key, count, why) in [
+        (Host::Claude, r#""permissions": []"#, 1, "! \"permissions\" is a list, not an object"),
+        (
+            Host::Claude,
+            r#""permissions": {"allow": "x", "deny": [], "ask": {}}"#,
+            2,
+            "! \"allow\" of \"permissions\" is text",
+        ),
+        (Host::Claude, r#""permissions": {"allow": ["x"], "own": 1}"#, 0, ""),
+        (Host::Gemini, r#""permissions": []"#, 0, ""),
+    ] {
+        let found = told(host, into(host, &format!("{{{key}}}")).as_bytes());
+        assert_eq!(found.len(), count, "{key}: {found:?}");
+        assert!(found.is_empty() || found[0].starts_with(why), "{key}: {found:?}");
+    }
+    for (host, hooks, count, why) in [
+        (Host::Claude, r#"{"Setup": {}}"#, 1, "! \"Setup\" is an object, not a list"),
+        (
+            Host::Claude,
+            r#"{"Stopp": [], "Else": []}"#,
+            1,
+            "becket does not know the event \"Stopp\" and 1 more",
+        ),
+        (Host::Codex, r#"{"Interrupt": {}}"#, 1, "! \"Interrupt\" is an object, not a list"),
+        (Host::Codex, r#"{"Stopp": {}, "Else": 1}"#, 0, ""),
+        (Host::Gemini, r#"{"Stopp": {}}"#, 0, ""),
+    ] {
+        let found = told(host, into(host, &format!("{{\"hooks\": {hooks}}}")).as_bytes());
+        assert_eq!(found.len(), count, "{hooks}: {found:?}");
+        assert!(found.is_empty() || found[0].starts_with(why), "{hooks}: {found:?}");
+    }
+}
+
+#[test]
+fn of_many_mistakes_a_hundred_are_named() {
+    let groups = vec!["{}"; 1000].join(", ");
+    let text = into(Host::Claude, &format!("{{\"hooks\": {{\"Stop\": [{groups}]}}}}"));
+    let found = told(Host::Claude, text.as_bytes());
+    assert_eq!(found.len(), 101);
+    assert!(found[100].starts_with("! 900 more places"), "{}", found[100]);
+}
+
 /// The texts of the groups that a reader finds under Stop.
 fn groups_under_stop(text: &str) -> Vec<String> {
     let read = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).unwrap();

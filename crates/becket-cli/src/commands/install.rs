@@ -131,8 +131,11 @@ fn warnings(change: &Change, places: &Places) -> Vec<String> {
     // What stands around the entries may keep the agent from reading them.
     let flaws = install::flaws(host, after.as_bytes(), &places.line);
     let flaws = flaws.into_iter().filter(|flaw| flaw.is_grave);
-    let mut warnings: Vec<String> =
-        flaws.map(|flaw| format!("{}: {}. Mend that", text::line(change.path.as_str()), flaw.text)).collect();
+    let told = |flaw: install::Flaw| {
+        let place = flaw.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{}{place}: {}. Mend that", text::line(change.path.as_str()), flaw.text)
+    };
+    let mut warnings: Vec<String> = flaws.map(told).collect();
     let other = places.file(host, !places.is_project);
     let elsewhere = others::read(&other, edit::LIMIT).ok().flatten().unwrap_or_default();
     if install::runs_twice(host, &elsewhere, after.as_bytes()) {

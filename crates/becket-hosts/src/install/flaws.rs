@@ -9,7 +9,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use jsonc_parser::ast::Object;
 use serde_json::Value;
 
-use super::{EditError, Line, OurEntry, edit, entries, expanded, has_traces, our_entries, plugged, plugin};
+use super::{
+    EditError, Line, OurEntry, edit, entries, expanded, has_traces, our_entries, plugged, plugin, shape,
+    texts,
+};
 use crate::Host;
 
 /// Something that is wrong with a file that should hold Becket's entries.
@@ -19,6 +22,8 @@ pub struct Flaw {
     pub is_grave: bool,
     /// Whether a person must mend the file first; else a new install mends it.
     pub by_hand: bool,
+    /// The line of the file, where it is about one.
+    pub line: Option<usize>,
     /// What; for people.
     pub text: String,
 }
@@ -64,19 +69,24 @@ impl Told {
 pub fn flaws(host: Host, bytes: &[u8], line: &Line) -> Vec<Flaw> {
     let file = match File::read(host, bytes) {
         Ok(file) => file,
-        Err(text) => return vec![Flaw { is_grave: true, by_hand: true, text }],
+        Err(text) => return vec![Flaw { is_grave: true, by_hand: true, line: None, text }],
     };
-    let mut flaws: Vec<Flaw> = file.other_flaw(host).into_iter().collect();
+    let mut flaws = file.other_flaws(host, bytes);
     if !file.entries.is_empty() || has_traces(host, bytes) {
         let differences = differences(host, bytes, &file.entries, line);
-        flaws.extend(differences.into_iter().map(|text| Flaw { is_grave: true, by_hand: false, text }));
+        flaws.extend(differences.into_iter().map(|text| Flaw {
+            is_grave: true,
+            by_hand: false,
+            line: None,
+            text,
+        }));
         // Where more is wrong already it is not said.
         let is_whole = || plugged(host, Some(bytes), line).is_ok_and(|text| text.as_bytes() == bytes);
         if flaws.is_empty() && !is_whole() {
             let text = format!(
                 "its entries are others than this becket would write; `becket install {host}` renews them"
             );
-            flaws.push(Flaw { is_grave: false, by_hand: false, text });
+            flaws.push(Flaw { is_grave: false, by_hand: false, line: None, text });
         }
     }
     flaws
@@ -146,27 +156,56 @@ impl<'a> File<'a> {
     }
 
     /// What else in the same file keeps the agent from reading the entries, or might.
-    fn other_flaw(&self, host: Host) -> Option<Flaw> {
-        let (plainness, root) = self.settings.as_ref()?;
-        match host {
-            Host::Codex => {
-                let mut keys = root.properties.iter().map(|property| property.name.as_str());
-                let other = keys.find(|key| !matches!(*key, "hooks" | "description"))?;
+    fn other_flaws(&self, host: Host, bytes: &[u8]) -> Vec<Flaw> {
+        let Some((plainness, root)) = &self.settings else { return Vec::new() };
+        let mut flaws = Vec::new();
+        let mut say = |is_grave, line, text| flaws.push(Flaw { is_grave, by_hand: true, line, text });
+        if host == Host::Codex {
+            let mut keys = root.properties.iter().map(|property| property.name.as_str());
+            if let Some(other) = keys.find(|key| !matches!(*key, "hooks" | "description")) {
                 let text = format!(
                     "Codex skips the whole file for the key {}: it takes only `hooks` and `description`",
                     edit::shown_key(other)
                 );
-                Some(Flaw { is_grave: true, by_hand: true, text })
+                say(true, None, text);
             }
-            Host::Claude if *plainness != edit::Plainness::Plain => Some(Flaw {
-                is_grave: false,
-                by_hand: true,
-                text: "it is more than plain JSON, which is all that Claude Code's reference promises to read; its \
-                       /hooks page shows whether it did"
-                    .to_owned(),
-            }),
-            _ => None,
         }
+        if host == Host::Claude && *plainness != edit::Plainness::Plain {
+            let text = "it is more than plain JSON, which is all that Claude Code's reference promises to read; its /hooks \
+                        page shows whether it did";
+            say(false, None, text.to_owned());
+        }
+        // Places are in the text behind the mark, which is no line of its own.
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let title = host.title();
+        let wrong = shape::wrong(host, root);
+        for (at, what) in wrong.named {
+            let line = Some(texts::line_of(text, at));
+            say(
+                true,
+                line,
+                format!("{what}: {title} may skip the whole file for that, and every hook in it"),
+            );
+        }
+        if wrong.unnamed > 0 {
+            let more = wrong.unnamed;
+            say(
+                true,
+                None,
+                format!("{more} more places that are not as {title} wants them are not named one by one"),
+            );
+        }
+        if let Some((at, event, more)) = shape::unknown_events(host, root) {
+            let line = texts::line_of(text, at);
+            let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let text = format!(
+                "becket does not know the event {event}{others}, and whether {title} reads a file with an event that it \
+                 does not know either cannot be told"
+            );
+            say(false, Some(line), text);
+        }
+        flaws
     }
 }
 

@@ -4,6 +4,7 @@ pub mod edit;
 mod entries;
 mod flaws;
 mod plugin;
+mod shape;
 mod texts;
 
 use std::collections::HashSet;

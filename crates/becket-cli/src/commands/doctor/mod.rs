@@ -281,7 +281,8 @@ fn examine_file(host: Host, places: &Places, runner: &mut Runner, file: &File) -
             } else {
                 (Finding::Note, String::new())
             };
-            say("entry", finding, format!("{shown}: {}{remedy}", flaw.text))
+            let place = flaw.line.map(|line| format!(":{line}")).unwrap_or_default();
+            say("entry", finding, format!("{shown}{place}: {}{remedy}", flaw.text))
         })
         .collect();
     if !install::has_traces(host, bytes) {
