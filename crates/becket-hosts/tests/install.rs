@@ -4,9 +4,11 @@
 
 use becket_hosts::Host;
 use becket_hosts::install::{
-    InstallError, Line, flaws, has_traces, installed, is_as_written, is_installed_line, plugged, programs,
-    runs_twice, unplugged,
+    EditError, InstallError, Line, flaws, has_traces, installed, is_as_written, is_installed_line, plugged,
+    programs, runs_twice, unplugged,
 };
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -487,5 +489,260 @@ fn paths_that_gemini_would_change_are_refused() {
         let line = Line { home: path.into(), ..line() };
         assert_eq!(plugged(Host::Gemini, None, &line).is_err(), is_refused, "{path}");
         assert!(plugged(Host::Codex, None, &line).is_ok());
+    }
+}
+
+/// A file with our entries and, under Stop, somebody's group in front of ours.
+fn beside(host: Host, group: &str) -> String {
+    let event = if host == Host::Gemini { "AfterAgent" } else { "Stop" };
+    into(host, &format!("{{\n  \"hooks\": {{\n    \"{event}\": [\n      {group}\n    ]\n  }}\n}}\n"))
+}
+
+#[test]
+fn a_key_twice_in_what_is_read_leaves_the_file_alone() {
+    for host in [Host::Claude, Host::Codex, Host::Gemini] {
+        let whole = plugged(host, None, &line()).unwrap();
+        let mine = r#"{"type": "command", "command": "mine"}"#;
+        let last = whole.rfind("]}").unwrap();
+        let ours = &whole[whole.find("{\"hooks\": [{").unwrap()..];
+        let handler = &ours["{\"hooks\": [".len()..ours.find("]}").unwrap()];
+        let command =
+            &handler[handler.find("\"command\": \"/").unwrap()..handler.find(", \"timeout\"").unwrap()];
+        for (twice, key) in [
+            (format!("{}], \"hooks\": [{mine}{}", &whole[..last], &whole[last..]), "hooks"),
+            (whole.replacen("{\"hooks\": [{", &format!("{{\"hooks\": [{mine}], \"hooks\": [{{"), 1), "hooks"),
+            (whole.replacen(command, &format!("{command}, \"command\": \"mine\""), 1), "command"),
+            (whole.replacen(command, &format!("\"command\": \"mine\", {command}"), 1), "command"),
+            (whole.replacen(command, &format!("\"comm\\u0061nd\": \"mine\", {command}"), 1), "command"),
+            (
+                beside(host, r#"{"matcher": "a", "hooks": []}"#).replacen(
+                    "\"hooks\": []",
+                    "\"matcher\": \"b\"",
+                    1,
+                ),
+                "matcher",
+            ),
+        ] {
+            assert_ne!(twice, whole);
+            for error in [
+                unplugged(host, twice.as_bytes()).unwrap_err().to_string(),
+                plugged(host, Some(twice.as_bytes()), &line()).unwrap_err().to_string(),
+            ] {
+                assert!(
+                    error.starts_with(&format!("{key:?} stands in it twice, on line ")),
+                    "{host}: {error}"
+                );
+            }
+            let found = told(host, twice.as_bytes());
+            assert!(
+                found.len() == 1 && found[0].contains("nobody can tell what of becket guards"),
+                "{found:?}"
+            );
+            assert!(!is_as_written(host, twice.as_bytes(), &line()));
+        }
+    }
+}
+
+#[test]
+fn a_comment_in_our_own_entry_is_not_lost() {
+    let host = Host::Claude;
+    for before in ["{\n  \"model\": \"x\"\n}\n", "{\"hooks\": {\"Stop\": [{\"hooks\": []}]}}", ""] {
+        let whole =
+            if before.is_empty() { plugged(host, None, &line()).unwrap() } else { into(host, before) };
+        for (at, comment) in [
+            ("{\"type\"", "/* see https://x */ "),
+            ("\"timeout\": 660", "// long\n"),
+            ("[{\"type\"", "/*[*/"),
+        ] {
+            let place = whole.rfind(at).unwrap();
+            let with = format!("{}{comment}{}", &whole[..place], &whole[place..]);
+            let line_of = whole[..place].matches('\n').count() + 1;
+            let error = unplugged(host, with.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(&format!("entry of becket's, on line {line_of}, ")), "{error}");
+            // It is as it would be written, so nothing changes.
+            assert_eq!(into(host, &with), with);
+            // One that is written anew would lose it, too.
+            let other = Line { program: "/opt/becket".into(), ..line() };
+            let error = plugged(host, Some(with.as_bytes()), &other).unwrap_err();
+            assert!(matches!(error, InstallError::Edit(EditError::Comment(_))), "{error}");
+        }
+        // Two slashes in a text are no comment.
+        let slashes = Line { home: "//home".into(), ..line() };
+        let with = plugged(host, Some(before.as_bytes()).filter(|_| !before.is_empty()), &slashes).unwrap();
+        assert_eq!(out(host, &with).as_deref(), Some(before).filter(|before| !before.is_empty()));
+    }
+}
+
+#[test]
+fn a_file_that_would_grow_over_the_limit_is_left_alone() {
+    let old = Line { program: "/a/b".into(), ..line() };
+    let text = plugged(Host::Codex, None, &old).unwrap();
+    let fill = " ".repeat((4 << 20) - text.len());
+    let error = plugged(Host::Codex, Some(format!("{text}{fill}").as_bytes()), &line()).unwrap_err();
+    assert!(matches!(error, InstallError::Edit(EditError::Grown)), "{error}");
+}
+
+#[test]
+fn what_else_is_wrong_in_the_file_is_noticed_where_it_silences_all() {
+    let all = &[Host::Claude, Host::Codex][..];
+    let (claude, codex) = (&[Host::Claude][..], &[Host::Codex][..]);
+    let wrong: &[(&[Host], &str, &str)] = &[
+        (
+            all,
+            r#"{"matcher": {"type": "always"}, "hooks": []}"#,
+            r#""matcher" of a group under "Stop" is an object, not text"#,
+        ),
+        (all, r#"{"matcher": 5, "hooks": []}"#, "is a number, not text"),
+        (claude, r#"{"matcher": null, "hooks": []}"#, "is null, not text"),
+        (claude, r#"{"type": "command", "command": "x"}"#, r#"a group under "Stop" has no list "hooks""#),
+        (all, r#""x""#, r#"a group under "Stop" is text, not an object"#),
+        (all, r#"{"hooks": {}}"#, r#""hooks" of a group under "Stop" is an object, not a list"#),
+        (all, r#"{"hooks": ["x"]}"#, r#"an entry under "Stop" is text, not an object"#),
+        (all, r#"{"hooks": [{"command": "x"}]}"#, r#"an entry under "Stop" has no "type""#),
+        (
+            all,
+            r#"{"hooks": [{"type": 1, "command": "x"}]}"#,
+            r#""type" of an entry under "Stop" is a number, not text"#,
+        ),
+        (all, r#"{"hooks": [{"type": "weird", "command": "x"}]}"#, r#"has the type "weird", which"#),
+        (
+            all,
+            r#"{"hooks": [{"type": "command", "command": 5}]}"#,
+            r#""command" of an entry under "Stop" is a number"#,
+        ),
+        (
+            all,
+            r#"{"hooks": [{"type": "command"}]}"#,
+            r#"an entry of type "command" under "Stop" has no "command""#,
+        ),
+        (
+            all,
+            r#"{"hooks": [{"type": "command", "command": "x", "timeout": "9"}]}"#,
+            r#""timeout" of an entry"#,
+        ),
+        (codex, r#"{"hooks": [{"type": "command", "command": "x", "timeout": 1.5}]}"#, "not a whole number"),
+        (
+            all,
+            r#"{"hooks": [{"type": "command", "command": "x", "async": "no"}]}"#,
+            "is text, not true or false",
+        ),
+        (all, r#"{"hooks": [{"type": "mcp_tool", "server": "x"}]}"#, r#"has no "tool""#),
+        (claude, r#"{"hooks": [{"type": "http", "url": []}]}"#, r#""url" of an entry"#),
+    ];
+    for (hosts, group, why) in wrong {
+        for host in *hosts {
+            let found = flaws(*host, beside(*host, group).as_bytes(), &line());
+            assert!(found.len() == 1, "{host} {group}: {found:?}");
+            assert!(
+                found[0].is_grave && found[0].by_hand && found[0].line == Some(4),
+                "{host} {group}: {found:?}"
+            );
+            assert!(found[0].text.contains(why), "{host} {group}: {found:?}");
+        }
+        // It was seen to run our entries beside anything.
+        assert_eq!(told(Host::Gemini, beside(Host::Gemini, group).as_bytes()), Vec::<String>::new());
+    }
+    let right: &[(&[Host], &str)] = &[
+        (all, r#"{"hooks": [{"type": "command", "command": "x", "timeout": 5, "own": {}}]}"#),
+        (all, r#"{"matcher": "", "own": 1, "hooks": []}"#),
+        (all, r#"{"hooks": [{"type": "mcp_tool", "server": "x", "tool": "y", "input": {}}]}"#),
+        (
+            claude,
+            r#"{"hooks": [{"type": "prompt", "prompt": "x", "timeout": 1.5}, {"type": "http", "url": "x"}]}"#,
+        ),
+        (codex, r#"{"matcher": null, "hooks": [{"type": "command", "command": "x", "timeout": null}]}"#),
+        (codex, r#"{"type": "command", "command": "x"}"#),
+        (codex, r#"{"hooks": [{"type": "prompt", "prompt": 5}]}"#),
+    ];
+    for (hosts, group) in right {
+        for host in *hosts {
+            assert_eq!(told(*host, beside(*host, group).as_bytes()), Vec::<String>::new(), "{group}");
+        }
+    }
+}
+
+#[test]
+fn other_settings_that_silence_all_are_noticed() {
+    for (host, key, count, why) in [
+        (Host::Claude, r#""permissions": []"#, 1, "! \"permissions\" is a list, not an object"),
+        (
+            Host::Claude,
+            r#""permissions": {"allow": "x", "deny": [], "ask": {}}"#,
+            2,
+            "! \"allow\" of \"permissions\" is text",
+        ),
+        (Host::Claude, r#""permissions": {"allow": ["x"], "own": 1}"#, 0, ""),
+        (Host::Gemini, r#""permissions": []"#, 0, ""),
+    ] {
+        let found = told(host, into(host, &format!("{{{key}}}")).as_bytes());
+        assert_eq!(found.len(), count, "{key}: {found:?}");
+        assert!(found.is_empty() || found[0].starts_with(why), "{key}: {found:?}");
+    }
+    for (host, hooks, count, why) in [
+        (Host::Claude, r#"{"Setup": {}}"#, 1, "! \"Setup\" is an object, not a list"),
+        (
+            Host::Claude,
+            r#"{"Stopp": [], "Else": []}"#,
+            1,
+            "becket does not know the event \"Stopp\" and 1 more",
+        ),
+        (Host::Codex, r#"{"Interrupt": {}}"#, 1, "! \"Interrupt\" is an object, not a list"),
+        (Host::Codex, r#"{"Stopp": {}, "Else": 1}"#, 0, ""),
+        (Host::Gemini, r#"{"Stopp": {}}"#, 0, ""),
+    ] {
+        let found = told(host, into(host, &format!("{{\"hooks\": {hooks}}}")).as_bytes());
+        assert_eq!(found.len(), count, "{hooks}: {found:?}");
+        assert!(found.is_empty() || found[0].starts_with(why), "{hooks}: {found:?}");
+    }
+}
+
+#[test]
+fn of_many_mistakes_a_hundred_are_named() {
+    let groups = vec!["{}"; 1000].join(", ");
+    let text = into(Host::Claude, &format!("{{\"hooks\": {{\"Stop\": [{groups}]}}}}"));
+    let found = told(Host::Claude, text.as_bytes());
+    assert_eq!(found.len(), 101);
+    assert!(found[100].starts_with("! 900 more places"), "{}", found[100]);
+}
+
+/// The texts of the groups that a reader finds under Stop.
+fn groups_under_stop(text: &str) -> Vec<String> {
+    let read = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).unwrap();
+    let root = read.value.unwrap();
+    let hooks = root.as_object().unwrap().get_object("hooks").unwrap();
+    let Some(groups) = hooks.get_array("Stop") else { return Vec::new() };
+    groups.elements.iter().map(|group| text[group.start()..group.end()].to_owned()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Wherever people moved our entries to, with whatever between: nothing of theirs goes with them.
+    #[test]
+    fn nothing_of_others_is_lost_wherever_ours_stand(
+        pieces in prop::collection::vec((gap(), any::<bool>(), gap()), 1..6), empty in gap(), trailing in any::<bool>(),
+    ) {
+        let whole = plugged(Host::Claude, None, &line()).unwrap();
+        let value: Value = serde_json::from_str(&whole).unwrap();
+        let ours = value["hooks"]["Stop"][0].to_string();
+        let mut theirs = Vec::new();
+        let items = pieces.into_iter().enumerate().map(|(at, (before, is_ours, after))| {
+            let group = if is_ours { ours.clone() } else { format!(r#"{{"matcher": "m{at}", "hooks": []}}"#) };
+            if !is_ours {
+                theirs.push(group.clone());
+            }
+            (before, group, after)
+        });
+        let list = container('[', ']', items.collect(), &empty, trailing);
+        let text = format!("{{\"a\": 1, \"hooks\": {{\"Stop\": {list}}}}}");
+        let left = out(Host::Claude, &text).unwrap();
+        let comments = |text: &str| text.matches("note").count() + text.matches("/*").count();
+        prop_assert_eq!(comments(&left), comments(&text), "{}", left);
+        prop_assert!(installed(Host::Claude, left.as_bytes()).is_empty());
+        prop_assert_eq!(groups_under_stop(&left), theirs, "{}", left);
+        let again = into(Host::Claude, &left);
+        let named = flaws(Host::Claude, again.as_bytes(), &line());
+        prop_assert!(named.iter().all(|flaw| !flaw.is_grave), "{again}\n{named:?}");
+        prop_assert_eq!(out(Host::Claude, &again), Some(left));
     }
 }

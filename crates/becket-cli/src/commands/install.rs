@@ -147,8 +147,11 @@ fn warnings(change: &Change, places: &Places) -> Vec<String> {
     // What stands around the entries may keep the agent from reading them.
     let flaws = install::flaws(host, after.as_bytes(), &places.line);
     let flaws = flaws.into_iter().filter(|flaw| flaw.is_grave);
-    let mut warnings: Vec<String> =
-        flaws.map(|flaw| format!("{}: {}. Mend that", text::line(change.path.as_str()), flaw.text)).collect();
+    let told = |flaw: install::Flaw| {
+        let place = flaw.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{}{place}: {}. Mend that", text::line(change.path.as_str()), flaw.text)
+    };
+    let mut warnings: Vec<String> = flaws.map(told).collect();
     let other = if places.is_project { Some(places.own_file(host)) } else { places.project_file(host) };
     let elsewhere = other.as_ref().and_then(|other| others::read(other, edit::LIMIT).ok().flatten());
     if let (Some(other), Some(elsewhere)) = (other, elsewhere)

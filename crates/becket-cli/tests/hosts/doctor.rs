@@ -468,3 +468,25 @@ fn trust_is_told_by_the_hash_where_codex_cannot_be_asked() {
     );
     assert!(told[0].contains("no program `codex` was found"), "{told:?}");
 }
+
+#[test]
+fn a_neighbour_by_which_the_agent_skips_the_file_is_told_with_its_line() {
+    for agent in ["claude", "codex", "gemini"] {
+        let place = Place::new();
+        let path = place.home().parent().unwrap().join(file(agent));
+        let event = if agent == "gemini" { "AfterAgent" } else { "Stop" };
+        let wrong = r#"{"hooks": [{"type": "command", "command": 5}]}"#;
+        let text = format!("{{\n  \"hooks\": {{\n    \"{event}\": [\n      {wrong}\n    ]\n  }}\n}}\n");
+        place.write(file(agent), text);
+        let said = place.becket(&["install", agent]);
+        let why =
+            format!("{}:4: \"command\" of an entry under \"{event}\" is a number, not text", path.display());
+        assert_eq!(said.exit, 0, "{}", said.stderr);
+        if agent == "gemini" {
+            assert_eq!(said.stderr, "");
+        } else {
+            assert!(said.stderr.contains(&why), "{}", said.stderr);
+            is_told(&place, agent, "entry", &why);
+        }
+    }
+}

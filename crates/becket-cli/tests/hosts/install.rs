@@ -297,3 +297,38 @@ fn a_record_that_cannot_be_read_is_told_and_written_anew() {
     assert!(place.becket(&["install", "claude"]).stderr.contains("written by a newer Becket"));
     assert_eq!(place.read(record).unwrap(), "{\"version\":99,\"others\":[]}");
 }
+
+#[test]
+fn what_a_person_put_into_our_entries_is_not_taken_out_with_them() {
+    for agent in ["claude", "codex", "gemini"] {
+        let place = Place::new();
+        place.install(&[agent]);
+        let folder = format!("home/.{agent}");
+        let path = format!("{folder}/{}", if agent == "codex" { "hooks.json" } else { "settings.json" });
+        let whole = place.read(&path).unwrap();
+        for (from, to, why) in [
+            (
+                "\"type\"",
+                "\"command\": \"mine\", \"type\"",
+                "\"command\" stands in it twice, on line 3 again",
+            ),
+            (
+                "\"hooks\": [{",
+                "\"hooks\": [{\"command\": \"mine\"}], \"hooks\": [{",
+                "\"hooks\" stands in it twice",
+            ),
+            ("\"type\"", "/* mine */ \"type\"", "a comment stands in an entry of becket's, on line 3"),
+        ] {
+            let changed = whole.replacen(from, to, 1);
+            assert_ne!(changed, whole);
+            place.write(&path, &changed);
+            let said = place.becket(&["uninstall", agent]);
+            assert_eq!(said.exit, 1);
+            assert!(said.stderr.contains("was left alone: ") && said.stderr.contains(why), "{}", said.stderr);
+            assert_eq!(place.read(&path).unwrap(), changed);
+        }
+        place.write(&path, &whole);
+        assert_eq!(place.becket(&["uninstall", agent]).exit, 0);
+        assert!(place.read(&path).is_none());
+    }
+}

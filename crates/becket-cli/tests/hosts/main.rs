@@ -6,5 +6,6 @@ mod around;
 mod doctor;
 mod hook;
 mod install;
+mod large;
 mod place;
 mod starts;

@@ -5,11 +5,14 @@
 //! bracket; a container of our own making has room between the bracket and what it holds. So that a container can be
 //! told to be ours, and goes when its last entry of ours goes.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use becket_core::json::{self, Repeated};
-use jsonc_parser::ast::{Object, Value};
+use becket_core::text;
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::texts::{self, comma_after, comment_in, end_of_line_trivia, line_of, spliced};
 
 /// Largest settings file that is edited, in bytes.
 pub const LIMIT: usize = 4 << 20;
@@ -29,16 +32,22 @@ pub struct Entry {
 pub enum EditError {
     #[error("it is larger than {} MiB", LIMIT >> 20)]
     TooLarge,
+    #[error("with the entries it would be larger than {} MiB, and they could not be taken out again", LIMIT >> 20)]
+    Grown,
     #[error("it is not valid UTF-8")]
     NotUtf8,
     #[error("it is not JSON: {0}")]
     NotJson(String),
     #[error("it is not a JSON object")]
     NotObject,
-    #[error("{0} stands in it twice, and which one counts only the agent knows")]
-    Twice(String),
+    #[error("{0} stands in it twice, on line {1} again, and which one counts only the agent knows")]
+    Twice(String, usize),
     #[error("{0} in it is not {1}")]
     OtherShape(String, &'static str),
+    #[error(
+        "a comment stands in an entry of becket's, on line {0}, and would be lost with it; move it out of there"
+    )]
+    Comment(usize),
     #[error("an addition to it could not be taken out again exactly")]
     NotReversible,
 }
@@ -59,17 +68,15 @@ pub fn add(
         let added = format!("{mark}{text}{}", created_root(entries));
         return checked(bytes, added, is_ours);
     }
-    let had = remove(bytes, is_ours)?;
-    let is_fresh = had.as_deref() == std::str::from_utf8(bytes).ok();
-    let mut text = text.to_owned();
-    if !hooks_exist(&text)? {
-        text = with_hooks(&text, entries)?;
-    } else {
-        for entry in entries {
-            text = with_entry(&text, entry, is_ours)?;
-        }
+    let root = parse(text)?;
+    let (added, is_fresh) = match hooks(text, &root)? {
+        None => (with_hooks(text, &root, entries), true),
+        Some(hooks) => (with_entries(text, hooks, entries, is_ours)?, !has_ours(hooks, is_ours)),
+    };
+    let added = format!("{mark}{added}");
+    if added.len() > LIMIT {
+        return Err(EditError::Grown);
     }
-    let added = format!("{mark}{text}");
     // What is ours already cannot be compared with a file that never had it.
     if is_fresh { checked(bytes, added, is_ours) } else { Ok(added) }
 }
@@ -80,14 +87,27 @@ pub fn add(
 /// Why the file must be left alone.
 pub fn remove(bytes: &[u8], is_ours: &dyn Fn(&str) -> bool) -> Result<Option<String>, EditError> {
     let (mark, text) = read(bytes)?;
-    let mut text = text.to_owned();
-    loop {
-        match without_one(&text, is_ours)? {
-            Removal::Nothing => return Ok(Some(format!("{mark}{text}"))),
-            Removal::File => return Ok(None),
-            Removal::Text(less) => text = less,
-        }
+    if text.trim().is_empty() {
+        return Ok(Some(format!("{mark}{text}")));
     }
+    let root = parse(text)?;
+    let mut cuts = match hooks(text, &root)? {
+        None => Vec::new(),
+        Some(hooks) => match ours(text, &root, hooks, is_ours) {
+            Removal::Cuts(cuts) => cuts,
+            Removal::File => match comment_in(text) {
+                Some(at) => return Err(EditError::Comment(line_of(text, at))),
+                None => return Ok(None),
+            },
+        },
+    };
+    cuts.sort_by_key(|cut| cut.start);
+    let comment = cuts.iter().find_map(|cut| Some(cut.start + comment_in(&text[cut.clone()])?));
+    if let Some(at) = comment {
+        return Err(EditError::Comment(line_of(text, at)));
+    }
+    let less = spliced(text, cuts.into_iter().map(|cut| (cut, String::new())));
+    Ok(Some(format!("{mark}{less}")))
 }
 
 /// Whether every entry stands in the file as it would be written now.
@@ -117,7 +137,7 @@ fn read(bytes: &[u8]) -> Result<(&str, &str), EditError> {
     })
 }
 
-fn parse(text: &str) -> Result<Object<'_>, EditError> {
+pub(super) fn parse(text: &str) -> Result<Object<'_>, EditError> {
     parse_as(text, true, true)
 }
 
@@ -142,14 +162,12 @@ fn parse_as(text: &str, comments: bool, commas: bool) -> Result<Object<'_>, Edit
     }
 }
 
-/// Whether a text can be read, and its hooks have the shape they must have.
-pub(super) fn check(text: &str) -> Result<(), EditError> {
-    let root = parse(text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    let Some(hooks) = hooks(&root)? else { return Ok(()) };
-    for property in &hooks.properties {
-        only(hooks, property.name.as_str())?;
-    }
-    Ok(())
+/// Reads a text whose hooks have no key twice.
+pub(super) fn root(text: &str) -> Result<Object<'_>, EditError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let root = parse(text)?;
+    hooks(text, &root)?;
+    Ok(root)
 }
 
 /// How far a file is from plain JSON.
@@ -166,15 +184,30 @@ pub(super) enum Plainness {
 }
 
 /// How far a text that can be read is from plain JSON.
-pub(super) fn plainness(text: &str) -> Plainness {
+pub(super) fn plainness(text: &str, root: &Object<'_>) -> Plainness {
     if text.starts_with('\u{feff}') {
         Plainness::Marked
+    } else if serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+        && root.properties.iter().all(|property| is_shallow(&property.value, DEEPEST - 1))
+    {
+        Plainness::Plain
     } else if parse_as(text, true, false).is_err() {
         Plainness::Commas
-    } else if json::parse(text.as_bytes(), Repeated::LastWins).is_err() {
-        Plainness::Comments
     } else {
-        Plainness::Plain
+        Plainness::Comments
+    }
+}
+
+/// So many containers in one another common readers of JSON take.
+const DEEPEST: usize = 127;
+
+fn is_shallow(value: &Value<'_>, most: usize) -> bool {
+    match value {
+        Value::Array(array) => most > 0 && array.elements.iter().all(|inner| is_shallow(inner, most - 1)),
+        Value::Object(object) => {
+            most > 0 && object.properties.iter().all(|property| is_shallow(&property.value, most - 1))
+        }
+        _ => true,
     }
 }
 
@@ -184,7 +217,7 @@ pub(crate) fn value(text: &str) -> Option<serde_json::Value> {
     Some(plain(&Value::Object(root)))
 }
 
-fn plain(value: &Value<'_>) -> serde_json::Value {
+pub(super) fn plain(value: &Value<'_>) -> serde_json::Value {
     match value {
         Value::StringLit(text) => text.value.to_string().into(),
         Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or_default(),
@@ -218,25 +251,45 @@ pub(crate) fn at(text: &str, path: &[&str]) -> Result<Option<(serde_json::Value,
     Ok(None)
 }
 
-/// The `hooks` of the root, if there are any.
-fn hooks<'a, 'b>(root: &'b Object<'a>) -> Result<Option<&'b Object<'a>>, EditError> {
-    match only(root, "hooks")? {
-        None => Ok(None),
-        Some(Value::Object(hooks)) => Ok(Some(hooks)),
-        Some(_) => Err(EditError::OtherShape("\"hooks\"".to_owned(), "an object")),
+/// The `hooks` of the root, if there are any. Of a key that stands twice in what is read of them the agent's reader and
+/// ours might take another, and then what we take for ours is not what runs.
+fn hooks<'a, 'b>(text: &str, root: &'b Object<'a>) -> Result<Option<&'b Object<'a>>, EditError> {
+    let mut found = root.properties.iter().filter(|property| property.name.as_str() == "hooks");
+    let hooks = match (found.next(), found.next()) {
+        (None, _) => return Ok(None),
+        (Some(_), Some(again)) => return Err(twice(text, again)),
+        (Some(property), None) => match &property.value {
+            Value::Object(hooks) => hooks,
+            _ => return Err(EditError::OtherShape("\"hooks\"".to_owned(), "an object")),
+        },
+    };
+    each_once(text, hooks)?;
+    let events = hooks.properties.iter().filter_map(|property| property.value.as_array());
+    for group in events.flat_map(|groups| &groups.elements).filter_map(Value::as_object) {
+        each_once(text, group)?;
+        for handler in handlers(group).iter().flat_map(|list| &list.elements).filter_map(Value::as_object) {
+            each_once(text, handler)?;
+        }
+    }
+    Ok(Some(hooks))
+}
+
+/// Refuses an object with a key that stands twice.
+fn each_once(text: &str, object: &Object<'_>) -> Result<(), EditError> {
+    let mut seen = HashSet::with_capacity(object.properties.len());
+    match object.properties.iter().find(|property| !seen.insert(property.name.as_str())) {
+        Some(again) => Err(twice(text, again)),
+        None => Ok(()),
     }
 }
 
-fn only<'a, 'b>(object: &'b Object<'a>, key: &str) -> Result<Option<&'b Value<'a>>, EditError> {
-    let mut found = object.properties.iter().filter(|property| property.name.as_str() == key);
-    match (found.next(), found.next()) {
-        (Some(_), Some(_)) => Err(EditError::Twice(format!("{key:?}"))),
-        (first, _) => Ok(first.map(|property| &property.value)),
-    }
+fn twice(text: &str, again: &ObjectProp<'_>) -> EditError {
+    EditError::Twice(shown_key(again.name.as_str()), line_of(text, range(again).start))
 }
 
-fn hooks_exist(text: &str) -> Result<bool, EditError> {
-    Ok(hooks(&parse(text)?)?.is_some())
+/// A key as it is shown: it may be anything, and of any length.
+pub(super) fn shown_key(key: &str) -> String {
+    text::quote(&text::bounded(key, 100))
 }
 
 // ---- adding ----
@@ -264,41 +317,59 @@ fn created_event(entry: &Entry) -> String {
     format!("\"{}\": [ {} ]", entry.event, entry.group)
 }
 
-fn with_hooks(text: &str, entries: &[Entry]) -> Result<String, EditError> {
-    let root = parse(text)?;
+fn with_hooks(text: &str, root: &Object<'_>, entries: &[Entry]) -> String {
     let items: Vec<Range<usize>> = root.properties.iter().map(range).collect();
-    let layout = Layout::of(text, &range(&root), &items);
+    let layout = Layout::of(text, &range(root), &items);
     let step = if layout.indent.is_empty() { "  " } else { layout.indent };
-    Ok(layout.append(&created_hooks(entries, layout.newline, layout.indent, step)))
+    spliced(text, layout.append(&[created_hooks(entries, layout.newline, layout.indent, step)]))
 }
 
-fn with_entry(text: &str, entry: &Entry, is_ours: &dyn Fn(&str) -> bool) -> Result<String, EditError> {
-    let root = parse(text)?;
-    let Some(hooks) = hooks(&root)? else { return Ok(text.to_owned()) };
-    let groups = match only(hooks, entry.event)? {
-        None => {
-            let items: Vec<Range<usize>> = hooks.properties.iter().map(range).collect();
-            return Ok(Layout::of(text, &range(hooks), &items).append(&created_event(entry)));
+fn with_entries(
+    text: &str,
+    hooks: &Object<'_>,
+    entries: &[Entry],
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Result<String, EditError> {
+    let events: HashMap<&str, &Value<'_>> =
+        hooks.properties.iter().map(|property| (property.name.as_str(), &property.value)).collect();
+    let mut changes = Vec::new();
+    let mut new_events = Vec::new();
+    for entry in entries {
+        let groups = match events.get(entry.event) {
+            None => {
+                new_events.push(created_event(entry));
+                continue;
+            }
+            Some(Value::Array(groups)) => groups,
+            Some(_) => return Err(EditError::OtherShape(format!("{:?}", entry.event), "a list")),
+        };
+        let Some(ours) = groups.elements.iter().find(|group| is_our_group(group, is_ours)) else {
+            let items: Vec<Range<usize>> = groups.elements.iter().map(range).collect();
+            changes
+                .extend(Layout::of(text, &range(groups), &items).append(std::slice::from_ref(&entry.group)));
+            continue;
+        };
+        let at = range(ours);
+        if !is_same(ours, &text[at.clone()], &entry.group) {
+            if let Some(comment) = comment_in(&text[at.clone()]) {
+                return Err(EditError::Comment(line_of(text, at.start + comment)));
+            }
+            changes.push((at, entry.group.clone()));
         }
-        Some(Value::Array(groups)) => groups,
-        Some(_) => return Err(EditError::OtherShape(format!("{:?}", entry.event), "a list")),
-    };
-    let ours = groups.elements.iter().find(|group| is_our_group(group, is_ours));
-    if let Some(ours) = ours {
-        return Ok(if same(&text[range(ours)], &entry.group) {
-            text.to_owned()
-        } else {
-            spliced(text, vec![(range(ours), entry.group.as_str())])
-        });
     }
-    let items: Vec<Range<usize>> = groups.elements.iter().map(range).collect();
-    Ok(Layout::of(text, &range(groups), &items).append(&entry.group))
+    if !new_events.is_empty() {
+        let items: Vec<Range<usize>> = hooks.properties.iter().map(range).collect();
+        changes.extend(Layout::of(text, &range(hooks), &items).append(&new_events));
+    }
+    // Those at one place stay in their order.
+    changes.sort_by_key(|change| change.0.start);
+    Ok(spliced(text, changes))
 }
 
-/// Whether two JSON texts mean the same, however they are laid out.
-fn same(first: &str, second: &str) -> bool {
-    let value = |text: &str| json::parse(text.as_bytes(), Repeated::LastWins).ok();
-    first == second || value(first).is_some_and(|first| Some(first) == value(second))
+/// Whether a group means what it would be written as, however it is laid out.
+fn is_same(group: &Value<'_>, as_it_stands: &str, wanted: &str) -> bool {
+    let wanted_value = || serde_json::from_str::<serde_json::Value>(wanted).ok();
+    as_it_stands == wanted || wanted_value() == Some(plain(group))
 }
 
 /// How a container's items are laid out in its text.
@@ -329,19 +400,21 @@ impl<'a> Layout<'a> {
         layout
     }
 
-    /// The text with another item at the end of the container.
-    fn append(&self, item: &str) -> String {
+    /// What puts more items at the end of the container.
+    fn append(&self, items: &[String]) -> Vec<(Range<usize>, String)> {
         let Some(last) = &self.last else {
-            return spliced(self.text, vec![(self.open..self.open, item)]);
+            return vec![(self.open..self.open, items.join(", "))];
         };
         let comma = comma_after(self.text, last.end);
         let (at, on_line_comment) = end_of_line_trivia(self.text, comma.map_or(last.end, |comma| comma + 1));
-        let newline = if on_line_comment && self.newline.is_empty() { "\n" } else { self.newline };
-        let gap = if newline.is_empty() { " ".to_owned() } else { format!("{newline}{}", self.indent) };
+        let gap =
+            if self.newline.is_empty() { " ".to_owned() } else { format!("{}{}", self.newline, self.indent) };
+        let first_gap = if on_line_comment && self.newline.is_empty() { "\n" } else { gap.as_str() };
+        let items = items.join(&format!(",{gap}"));
         if comma.is_some() {
-            spliced(self.text, vec![(at..at, &format!("{gap}{item},"))])
+            vec![(at..at, format!("{first_gap}{items},"))]
         } else {
-            spliced(self.text, vec![(last.end..last.end, ","), (at..at, &format!("{gap}{item}"))])
+            vec![(last.end..last.end, ",".to_owned()), (at..at, format!("{first_gap}{items}"))]
         }
     }
 }
@@ -349,63 +422,59 @@ impl<'a> Layout<'a> {
 // ---- taking out ----
 
 enum Removal {
-    Nothing,
+    /// The whole file is ours.
     File,
-    Text(String),
+    /// Ranges that do not overlap.
+    Cuts(Vec<Range<usize>>),
 }
 
-/// Takes out the last thing that is ours.
-fn without_one(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<Removal, EditError> {
-    if text.trim().is_empty() {
-        return Ok(Removal::Nothing);
-    }
-    let root = parse(text)?;
-    let Some(hooks) = hooks(&root)? else { return Ok(Removal::Nothing) };
-    let is_whole = |value: &Value<'_>| match value {
-        Value::Array(groups) => {
+/// What is ours. Containers of our own making go when nothing else is in them.
+fn ours(text: &str, root: &Object<'_>, hooks: &Object<'_>, is_ours: &dyn Fn(&str) -> bool) -> Removal {
+    let is_whole = |property: &ObjectProp<'_>| {
+        property.value.as_array().is_some_and(|groups| {
             let items: Vec<Range<usize>> = groups.elements.iter().map(range).collect();
             groups.elements.iter().all(|group| is_our_group(group, is_ours))
                 && is_created(text, &range(groups), &items)
-        }
-        _ => false,
+        })
     };
+    let whole: Vec<bool> = hooks.properties.iter().map(is_whole).collect();
     let events: Vec<Range<usize>> = hooks.properties.iter().map(range).collect();
-    let all_ours = hooks.properties.iter().all(|property| is_whole(&property.value));
-    if all_ours && is_created(text, &range(hooks), &events) {
-        let items: Vec<Range<usize>> = root.properties.iter().map(range).collect();
-        let at = root.properties.iter().position(|property| property.name.as_str() == "hooks").unwrap_or(0);
-        let opening = &text[range(&root).start + 1..items[0].start];
-        let is_alone = items.len() == 1 && is_created(text, &range(&root), &items);
-        if is_alone && opening == " " {
-            // The document was written into a blank file.
-            return Ok(Removal::Text(spliced(text, vec![(range(&root), "")])));
-        }
-        if is_alone && text[..range(&root).start].is_empty() && text[range(&root).end..].trim().is_empty() {
-            return Ok(Removal::File);
-        }
-        return Ok(Removal::Text(without_item(text, &range(&root), &items, at)));
+    if whole.iter().all(|is_whole| *is_whole) && is_created(text, &range(hooks), &events) {
+        return all_hooks(text, root);
     }
-    for (at, property) in hooks.properties.iter().enumerate().rev() {
-        if is_whole(&property.value) {
-            return Ok(Removal::Text(without_item(text, &range(hooks), &events, at)));
-        }
-        let Value::Array(groups) = &property.value else { continue };
+    let mut cuts = without_items(text, &range(hooks), &events, &whole);
+    for (property, is_whole) in hooks.properties.iter().zip(&whole) {
+        let Some(groups) = property.value.as_array().filter(|_| !is_whole) else { continue };
+        let gone: Vec<bool> = groups.elements.iter().map(|group| is_our_group(group, is_ours)).collect();
         let items: Vec<Range<usize>> = groups.elements.iter().map(range).collect();
-        for (at, group) in groups.elements.iter().enumerate().rev() {
-            if is_our_group(group, is_ours) {
-                return Ok(Removal::Text(without_item(text, &range(groups), &items, at)));
-            }
-            // A handler of ours that somebody put beside theirs.
-            let Some(handlers) = handlers(group) else { continue };
-            let items: Vec<Range<usize>> = handlers.iter().map(range).collect();
-            if let Some(at) = handlers.iter().rposition(|handler| is_our_handler(handler, is_ours))
-                && let Some(Value::Array(list)) = group.as_object().and_then(|group| get(group, "hooks"))
-            {
-                return Ok(Removal::Text(without_item(text, &range(list), &items, at)));
-            }
+        cuts.extend(without_items(text, &range(groups), &items, &gone));
+        // Handlers of ours that somebody put beside theirs.
+        let mixed = groups.elements.iter().zip(&gone).filter(|(_, is_gone)| !**is_gone);
+        for list in mixed.filter_map(|(group, _)| handlers(group.as_object()?)) {
+            let gone: Vec<bool> =
+                list.elements.iter().map(|handler| is_our_handler(handler, is_ours)).collect();
+            let items: Vec<Range<usize>> = list.elements.iter().map(range).collect();
+            cuts.extend(without_items(text, &range(list), &items, &gone));
         }
     }
-    Ok(Removal::Nothing)
+    Removal::Cuts(cuts)
+}
+
+/// Takes out `hooks` as a whole, and whatever was made to hold it.
+fn all_hooks(text: &str, root: &Object<'_>) -> Removal {
+    let items: Vec<Range<usize>> = root.properties.iter().map(range).collect();
+    let container = range(root);
+    let opening = &text[container.start + 1..items[0].start];
+    let is_alone = items.len() == 1 && is_created(text, &container, &items);
+    if is_alone && opening == " " {
+        // The document was written into a blank file.
+        return Removal::Cuts(vec![container]);
+    }
+    if is_alone && container.start == 0 && text[container.end..].trim().is_empty() {
+        return Removal::File;
+    }
+    let gone: Vec<bool> = root.properties.iter().map(|property| property.name.as_str() == "hooks").collect();
+    Removal::Cuts(without_items(text, &container, &items, &gone))
 }
 
 /// Whether a container that holds only what is ours is itself ours: there is room behind its bracket, and nothing
@@ -425,55 +494,81 @@ fn is_created(text: &str, container: &Range<usize>, items: &[Range<usize>]) -> b
     outside.bytes().all(|byte| byte.is_ascii_whitespace() || byte == b',')
 }
 
-/// The text without one item of a container, and without the comma and the gap that came with it.
-fn without_item(text: &str, container: &Range<usize>, items: &[Range<usize>], at: usize) -> String {
-    let item = &items[at];
-    let comma = comma_after(text, item.end);
-    if at == 0 && item.start == container.start + 1 {
-        // Right behind the bracket of a container that was there before.
-        let mut cuts = vec![(item.clone(), "")];
-        cuts.extend(comma.map(|comma| (comma..comma + 1, "")));
-        return spliced(text, cuts);
-    }
-    let gap = gap_before(text, item.start);
+/// Cuts some items out of a container, each with the comma and the gap that came with it.
+fn without_items(
+    text: &str,
+    container: &Range<usize>,
+    items: &[Range<usize>],
+    gone: &[bool],
+) -> Vec<Range<usize>> {
     let mut cuts = Vec::new();
-    match comma {
-        Some(comma) => {
-            cuts.push((gap..item.end, ""));
-            cuts.push((comma..comma + 1, ""));
-        }
-        None => {
-            let before = at.checked_sub(1).and_then(|before| comma_after(text, items[before].end));
-            cuts.extend(before.map(|comma| (comma..comma + 1, "")));
-            cuts.push((gap..item.end, ""));
-        }
+    if !gone.contains(&true) {
+        return cuts;
     }
-    spliced(text, cuts)
+    let commas: Vec<Option<usize>> = items.iter().map(|item| comma_after(text, item.end)).collect();
+    let mut left = commas.clone();
+    // Whether a line ends behind what was just cut, and where that began.
+    let mut behind: Option<(usize, bool)> = None;
+    for (at, item) in items.iter().enumerate().rev() {
+        let next = behind.take();
+        if !gone[at] {
+            continue;
+        }
+        let comma = commas[at];
+        if at == 0 && item.start == container.start + 1 {
+            // Right behind the bracket of a container that was there before.
+            cuts.push(item.clone());
+            cuts.extend(left[at].map(|comma| comma..comma + 1));
+            continue;
+        }
+        let ends_line = texts::is_blank(&text[item.end..comma.unwrap_or(item.end)]) && {
+            let rest = comma.map_or(item.end, |comma| comma + 1);
+            match next {
+                Some((begin, ends_line)) if texts::is_blank(&text[rest..begin]) => ends_line,
+                _ => texts::is_line_end(&text[rest..]),
+            }
+        };
+        let before = at.checked_sub(1).map_or(container.start + 1, |before| items[before].end);
+        let gap = texts::gap_before(text, before, item.start, ends_line);
+        cuts.push(gap..item.end);
+        behind = Some((gap, ends_line));
+        // The last item has none: then the one before it becomes the last.
+        let comma = left[at].or_else(|| left[at.checked_sub(1)?].take());
+        cuts.extend(comma.map(|comma| comma..comma + 1));
+    }
+    cuts
 }
 
-/// Where the gap before an item begins: its line's end, or one blank.
-fn gap_before(text: &str, start: usize) -> usize {
-    let before = text[..start].trim_end_matches([' ', '\t']);
-    if let Some(line) = before.strip_suffix('\n') {
-        return line.strip_suffix('\r').unwrap_or(line).len();
-    }
-    if before.len() < start { start - 1 } else { start }
-}
-
+/// Whether a group holds nothing but lines of ours.
 fn is_our_group(group: &Value<'_>, is_ours: &dyn Fn(&str) -> bool) -> bool {
-    handlers(group).is_some_and(|handlers| match handlers {
-        [handler] => is_our_handler(handler, is_ours),
-        _ => false,
+    group.as_object().and_then(handlers).is_some_and(|handlers| {
+        !handlers.elements.is_empty()
+            && handlers.elements.iter().all(|handler| is_our_handler(handler, is_ours))
     })
 }
 
-fn handlers<'a, 'b>(group: &'b Value<'a>) -> Option<&'b [Value<'a>]> {
-    match get(group.as_object()?, "hooks")? {
-        Value::Array(handlers) => Some(&handlers.elements),
-        _ => None,
-    }
+fn has_ours(hooks: &Object<'_>, is_ours: &dyn Fn(&str) -> bool) -> bool {
+    let groups = hooks.properties.iter().filter_map(|property| property.value.as_array());
+    let groups = groups.flat_map(|groups| &groups.elements).filter_map(Value::as_object);
+    let mut handlers = groups.filter_map(handlers).flat_map(|handlers| &handlers.elements);
+    handlers.any(|handler| is_our_handler(handler, is_ours))
 }
 
+fn handlers<'a, 'b>(group: &'b Object<'a>) -> Option<&'b Array<'a>> {
+    get(group, "hooks")?.as_array()
+}
+
+/// What stands under a key; of one that stands twice the last, as in agents' readers.
+pub(super) fn last<'a, 'b>(object: &'b Object<'a>, key: &str) -> Option<&'b Value<'a>> {
+    object
+        .properties
+        .iter()
+        .rev()
+        .find(|property| property.name.as_str() == key)
+        .map(|property| &property.value)
+}
+
+/// What stands under a key that stands there once.
 fn get<'a, 'b>(object: &'b Object<'a>, key: &str) -> Option<&'b Value<'a>> {
     object.properties.iter().find(|property| property.name.as_str() == key).map(|property| &property.value)
 }
@@ -483,62 +578,7 @@ fn is_our_handler(handler: &Value<'_>, is_ours: &dyn Fn(&str) -> bool) -> bool {
     matches!(command, Some(Value::StringLit(command)) if is_ours(&command.value))
 }
 
-// ---- texts ----
-
-fn range(of: &impl jsonc_parser::common::Ranged) -> Range<usize> {
+pub(super) fn range(of: &impl jsonc_parser::common::Ranged) -> Range<usize> {
     let range = of.range();
     range.start..range.end
-}
-
-/// Puts texts in place of ranges that do not overlap, in their order.
-fn spliced(text: &str, cuts: Vec<(Range<usize>, &str)>) -> String {
-    let mut whole = String::with_capacity(text.len());
-    let mut at = 0;
-    for (range, new) in cuts {
-        whole.push_str(&text[at..range.start]);
-        whole.push_str(new);
-        at = range.end;
-    }
-    whole.push_str(&text[at..]);
-    whole
-}
-
-/// The comma behind an item, past blanks and comments.
-fn comma_after(text: &str, from: usize) -> Option<usize> {
-    let mut at = from;
-    loop {
-        at += text[at..].len() - text[at..].trim_start().len();
-        match comment_end(text, at) {
-            Some(end) => at = end,
-            None => return text[at..].starts_with(',').then_some(at),
-        }
-    }
-}
-
-/// The end of what stands behind an item on its line: its comments, without the blanks after them. And whether the
-/// last of them runs to the end of the line.
-fn end_of_line_trivia(text: &str, from: usize) -> (usize, bool) {
-    let mut end = from;
-    loop {
-        let rest = &text[end..];
-        let at = end + rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        let Some(comment) = comment_end(text, at) else { return (end, false) };
-        if text[at..].starts_with("//") {
-            return (comment, true);
-        }
-        if text[at..comment].contains('\n') {
-            return (end, false);
-        }
-        end = comment;
-    }
-}
-
-/// The end of a comment that begins here.
-fn comment_end(text: &str, at: usize) -> Option<usize> {
-    let rest = &text[at..];
-    if rest.starts_with("//") {
-        let line = rest.find('\n').map_or(rest, |end| &rest[..end]);
-        return Some(at + line.strip_suffix('\r').unwrap_or(line).len());
-    }
-    rest.strip_prefix("/*").map(|inside| at + 2 + inside.find("*/").map_or(inside.len(), |end| end + 2))
 }

@@ -1,16 +1,21 @@
 //! Plugging in: which file of the agent's changes, and how.
 
 pub mod edit;
+mod entries;
 mod flaws;
 mod plugin;
+mod shape;
+mod texts;
+
+use std::collections::HashSet;
 
 use becket_core::event::EventName;
 use becket_core::spelling::shell_quote;
 use camino::{Utf8Path, Utf8PathBuf};
-use serde_json::Value;
 
 pub use edit::EditError;
 use edit::Entry;
+pub(crate) use entries::{OurEntry, our_entries};
 pub use flaws::{Flaw, flaws, is_as_written};
 
 use crate::Host;
@@ -270,62 +275,6 @@ pub fn unplugged(host: Host, before: &[u8]) -> Result<Option<String>, InstallErr
     }
 }
 
-/// One line of Becket's in a file, whether or not it guards.
-pub(crate) struct OurEntry {
-    pub(crate) event: String,
-    pub(crate) guards: bool,
-    pub(crate) argv: Vec<String>,
-    pub(crate) timeout: Option<u64>,
-    /// Where it stands among the groups of its event, and in its group.
-    pub(crate) place: (usize, usize),
-    /// The entry itself and its group; nothing for a plugin.
-    pub(crate) handler: Value,
-    pub(crate) group: Value,
-}
-
-pub(crate) fn our_entries(host: Host, bytes: &[u8]) -> Vec<OurEntry> {
-    let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
-    if host == Host::Opencode {
-        let argv = text.lines().find_map(|line| line.strip_prefix("const LINE = "));
-        let argv: Option<Vec<String>> = argv.and_then(|argv| serde_json::from_str(argv).ok());
-        let event = "tool.execute.before".to_owned();
-        let entry = |argv| OurEntry {
-            event,
-            guards: true,
-            argv,
-            timeout: None,
-            place: (0, 0),
-            handler: Value::Null,
-            group: Value::Null,
-        };
-        return argv.map(entry).into_iter().collect();
-    }
-    let root = edit::value(text).unwrap_or_default();
-    let events = root.get("hooks").and_then(|hooks| hooks.as_object()).into_iter().flatten();
-    let mut entries = Vec::new();
-    for (event, groups) in events {
-        for (group_at, group) in groups.as_array().into_iter().flatten().enumerate() {
-            let handlers = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
-            for (at, handler) in handlers.enumerate() {
-                let Some(command) = handler.get("command").and_then(Value::as_str) else { continue };
-                if !is_installed_line(host, command) {
-                    continue;
-                }
-                entries.push(OurEntry {
-                    event: event.clone(),
-                    guards: flaws::is_for_all(group) && flaws::is_waited_for(handler),
-                    argv: shell_words(command).unwrap_or_default(),
-                    timeout: handler.get("timeout").and_then(Value::as_u64),
-                    place: (group_at, at),
-                    handler: handler.clone(),
-                    group: group.clone(),
-                });
-            }
-        }
-    }
-    entries
-}
-
 /// The programs that the installed lines of a file run, each once.
 pub fn programs(host: Host, bytes: &[u8]) -> Vec<Utf8PathBuf> {
     let mut programs: Vec<Utf8PathBuf> =
@@ -338,7 +287,11 @@ pub fn programs(host: Host, bytes: &[u8]) -> Vec<Utf8PathBuf> {
 /// Whether an agent that is plugged in by a person's file and by a project's runs hooks twice at events without a call's
 /// id. opencode's two plugins know of each other, and Gemini CLI drops the second of two equal lines.
 pub fn runs_twice(host: Host, first: &[u8], second: &[u8]) -> bool {
+    if host == Host::Opencode {
+        return false;
+    }
     let (first, second) = (installed(host, first), installed(host, second));
+    let first: HashSet<_> = first.into_iter().collect();
     match host {
         _ if first.is_empty() || second.is_empty() => false,
         Host::Opencode => false,
@@ -354,7 +307,7 @@ pub fn has_traces(host: Host, bytes: &[u8]) -> bool {
         Host::Opencode => {
             plugin::whose(bytes) != plugin::Whose::Other || text.contains("`becket install opencode`")
         }
-        _ => !our_entries(host, bytes).is_empty() || text.contains(&format!(" hook {host} --home ")),
+        _ => text.contains(&entries::mark(host)) || !our_entries(host, bytes).is_empty(),
     }
 }
 

@@ -39,6 +39,9 @@ const HARMLESS: &str = "true";
 /// How many problems of definitions are told.
 const MOST_PROBLEMS: usize = 5;
 
+/// How many programs are named that cannot be started; the others are counted, for a file may name any number.
+const MOST_PROGRAMS: usize = 100;
+
 /// What was found about one thing.
 struct Check {
     what: &'static str,
@@ -313,7 +316,8 @@ fn examine_file(host: Host, places: &Places, runner: &mut Runner, file: &File) -
             } else {
                 (Finding::Note, String::new())
             };
-            say("entry", finding, format!("{shown}: {}{remedy}", flaw.text))
+            let place = flaw.line.map(|line| format!(":{line}")).unwrap_or_default();
+            say("entry", finding, format!("{shown}{place}: {}{remedy}", flaw.text))
         })
         .collect();
     if !install::has_traces(host, bytes) {
@@ -328,11 +332,16 @@ fn examine_file(host: Host, places: &Places, runner: &mut Runner, file: &File) -
     if checks.is_empty() {
         checks.push(say("entry", Finding::Good, format!("in {shown}, for every event")));
     }
-    for program in &programs {
-        if let Some(why) = not_runnable(program) {
-            let text = format!("{shown} runs {}, but {why}. {}", line(program), file.remedy(host, false));
-            checks.push(say("program", Finding::Bad, text));
-        }
+    let mut broken = programs.iter().filter_map(|program| Some((program, not_runnable(program)?)));
+    for (program, why) in broken.by_ref().take(MOST_PROGRAMS) {
+        let program = text::line(text::bounded(program.as_str(), 300).as_ref()).into_owned();
+        let text = format!("{shown} runs {program}, but {why}. {}", file.remedy(host, false));
+        checks.push(say("program", Finding::Bad, text));
+    }
+    let more = broken.count();
+    if more > 0 {
+        let text = format!("{shown} runs {more} more that cannot be started; they are not named one by one");
+        checks.push(say("program", Finding::Bad, text));
     }
     if host == Host::Gemini && file.is_project && places.here() != places.project() {
         let text = format!(
