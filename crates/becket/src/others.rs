@@ -88,11 +88,17 @@ pub fn remove_empty(path: &Utf8Path, made: &[Utf8PathBuf]) {
 /// It is no regular file, a link that leads nowhere, larger than `limit` bytes, or cannot be read.
 pub fn read(path: &Utf8Path, limit: usize) -> Result<Option<Vec<u8>>, FileError> {
     let fail = |error: io::Error| FileError::new(path, error);
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
-            return if is_link { Err(FileError::new(path, NOWHERE)) } else { Ok(None) };
+    let mut found = fs::metadata(path);
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    if found.as_ref().is_err_and(is_missing) {
+        if !fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
+            return Ok(None);
         }
+        // The link may have come after it was looked for.
+        found = fs::metadata(path);
+    }
+    match found {
+        Err(error) if is_missing(&error) => return Err(FileError::new(path, NOWHERE)),
         Err(error) => return Err(fail(error)),
         // Opening a device may do something.
         Ok(data) if !data.is_file() => return Err(FileError::new(path, Refusal::NotRegular)),

@@ -1,5 +1,7 @@
 //! Files of variables as the npm package dotenv reads them, which some agents take into their environment.
 
+use std::ops::Range;
+
 /// One variable of such a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
@@ -16,13 +18,18 @@ pub(super) fn variables(bytes: &[u8]) -> Vec<Variable> {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n");
     let mut found = Vec::new();
     let mut at = 0;
+    // Lines are counted along the way.
+    let (mut counted, mut line) = (0, 1);
     while at <= text.len() {
         let next = match variable(&text, at) {
-            Some((variable, end)) => {
-                found.push(variable);
+            Some((name, value, end)) => {
+                line += text[counted..name.start].matches('\n').count();
+                counted = name.start;
+                found.push(Variable { name: text[name].to_owned(), value, line });
                 end
             }
-            None => at,
+            // From each of several empty lines it would come to the same name.
+            None => last_before(&text, past_space(&text, at)).max(at),
         };
         // The next one begins with a line.
         let Some(length) = text[next..].find(ends_line) else { break };
@@ -32,8 +39,13 @@ pub(super) fn variables(bytes: &[u8]) -> Vec<Variable> {
     found
 }
 
-/// The variable at the begin of a line, and where it ends.
-fn variable(text: &str, at: usize) -> Option<(Variable, usize)> {
+/// The begin of the line before a place.
+fn last_before(text: &str, at: usize) -> usize {
+    text[..at].rfind(ends_line).unwrap_or(0)
+}
+
+/// Where the name of the variable at the begin of a line stands, its value, and where all of it ends.
+fn variable(text: &str, at: usize) -> Option<(Range<usize>, String, usize)> {
     let start = past_space(text, at);
     let exported = text[start..].strip_prefix("export").map(|_| start + "export".len());
     let exported = exported.map(|end| (end, past_space(text, end))).filter(|(end, name)| name > end);
@@ -46,8 +58,7 @@ fn variable(text: &str, at: usize) -> Option<(Variable, usize)> {
     // `export` may be a name, too.
     let (start, end, value) = exported.and_then(|(_, name)| named(name)).or_else(|| named(start))?;
     let (value, after) = quoted(text, value).unwrap_or_else(|| plain(text, value));
-    let line = super::line_of(text, start);
-    Some((Variable { name: text[start..end].to_owned(), value, line }, after))
+    Some((start..end, value, after))
 }
 
 /// Behind the sign between name and value.
@@ -131,6 +142,17 @@ fn ends_line(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A repository can bring such a file: each line is looked at a few times, not once for each line before it.
+    #[test]
+    fn a_file_of_very_many_lines_is_read_once_through() {
+        let empty = format!("{}A=1", "\n".repeat(700_000));
+        let found = variables(empty.as_bytes());
+        assert_eq!(found, [Variable { name: "A".to_owned(), value: "1".to_owned(), line: 700_001 }]);
+        let many: String = (0..100_000).map(|number| format!("A{number}=x\n")).collect();
+        let found = variables(many.as_bytes());
+        assert_eq!((found.len(), found.last().map(|last| last.line)), (100_000, Some(100_000)));
+    }
 
     /// Told by dotenv 17.1 itself.
     #[test]

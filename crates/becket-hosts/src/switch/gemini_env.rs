@@ -1,6 +1,7 @@
 //! The file of variables that Gemini CLI takes into its environment before it looks at them: anybody who can put one above
 //! the directory in which it is started can keep it from running hooks. Driven with 0.61.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use becket_core::text;
@@ -106,16 +107,18 @@ pub fn by_environment(files: &[Read], environment: &Environment, roots: Roots<'_
     // Those of its own folder are never left out.
     let excluded =
         if environment.path.as_str().contains(".gemini") { Vec::new() } else { Settings::of(files).excluded };
-    let all = dotenv::variables(bytes);
-    let counts = |at: usize, variable: &Variable| {
-        // Of two the last counts; what is set already stays, even if it is set to nothing.
-        all[at + 1..].iter().all(|later| later.name != variable.name)
-            && !excluded.contains(&variable.name)
-            && (roots.variable)(&variable.name).is_none()
+    let mut all = dotenv::variables(bytes);
+    // Of two with one name the last counts.
+    let mut later = HashSet::new();
+    all.reverse();
+    all.retain(|variable| later.insert(variable.name.clone()));
+    all.reverse();
+    // What is set already stays, even if it is set to nothing.
+    let counts = |variable: &Variable| {
+        !excluded.contains(&variable.name) && (roots.variable)(&variable.name).is_none()
     };
-    let counting = all.iter().enumerate().filter(|(at, variable)| counts(*at, variable));
-    let told = counting.filter_map(|(_, variable)| {
-        let what = effect(variable)?;
+    let told = all.iter().filter_map(|variable| {
+        let what = effect(variable).filter(|_| counts(variable))?;
         let value = text::quote(text::bounded(&variable.value, 200).trim_end());
         let mut told = format!("{shown}:{}: the variable {} is {value}, ", variable.line, variable.name);
         let title = Host::Gemini.title();
