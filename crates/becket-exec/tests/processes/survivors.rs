@@ -223,8 +223,11 @@ fn what_has_lost_its_first_thread_is_found() {
 fn one_among_very_many_is_found() {
     let mut custody = keeper();
     let (stays, goes) = (token(), token());
-    let many =
-        format!("i=0; while [ $i -lt 900 ]; do setsid sleep {stays} >/dev/null 2>&1 & i=$((i + 1)); done");
+    // What has not left the group yet would go with it.
+    let many = format!(
+        "i=0; while [ $i -lt 900 ]; do setsid sleep {stays} >/dev/null 2>&1 & i=$((i + 1)); done; \
+         until [ $(pgrep -fc '^sleep {stays}') = 900 ]; do sleep 0.05; done"
+    );
     let ended = run_one(&mut custody, sh(&many));
     assert!(matches!(ended.end, End::Exited(0)), "{ended:?}");
     let one = format!("(env -i setsid sleep {goes} >/dev/null 2>&1 &); exec sleep {goes}");
