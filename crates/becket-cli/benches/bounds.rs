@@ -4,6 +4,7 @@
 
 #![allow(
     missing_docs,
+    clippy::panic,
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a measurement that a person runs"
@@ -17,6 +18,7 @@ use becket::{Cancel, Custodian, Event, Request};
 use setting::{CALL, Setting, bare};
 
 fn main() {
+    setting::leave_library_path();
     whole_programs();
     // The directories that they ran in are gone.
     std::env::set_current_dir("/").unwrap();

@@ -4,6 +4,7 @@
 
 #![allow(
     missing_docs,
+    clippy::panic,
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a measurement that a person runs"
@@ -21,7 +22,7 @@ use becket::core::dialect::Name;
 use becket::core::merge;
 use becket::core::session::Facts;
 use becket::{Cancel, Custodian, Engine, Event, Request};
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group};
 use setting::{CALL, Setting, bare};
 
 fn fire(engine: &Engine, event: &Event, cancel: &Cancel) {
@@ -141,4 +142,9 @@ fn large_response(criterion: &mut Criterion) {
 }
 
 criterion_group!(benches, no_match, commands, large_response);
-criterion_main!(benches);
+
+fn main() {
+    setting::leave_library_path();
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

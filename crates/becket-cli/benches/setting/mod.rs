@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -121,6 +122,16 @@ fn program() -> &'static Utf8PathBuf {
         (directory, path)
     });
     path
+}
+
+/// Begins anew without the variable by which `cargo` makes every dynamic program, and so the floors, slower.
+pub(crate) fn leave_library_path() {
+    const VARIABLE: &str = "LD_LIBRARY_PATH";
+    if std::env::var_os(VARIABLE).is_some() {
+        let mut anew = Command::new(std::env::current_exe().unwrap());
+        let error = anew.args(std::env::args_os().skip(1)).env_remove(VARIABLE).exec();
+        panic!("cannot begin anew: {error}");
+    }
 }
 
 /// The floor: a process started and waited for.
