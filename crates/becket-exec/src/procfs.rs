@@ -128,13 +128,12 @@ pub(crate) fn check() -> Result<(), Errno> {
     if is_own { Ok(()) } else { Err(Errno::NODEV) }
 }
 
-/// The numbers that are said to be children of `parent`; of one that is gone, none.
+/// The numbers that are said to be children of `parent`; of one that is gone, none. Only after [`check`].
 ///
 /// # Errors
 ///
-/// What kept them from being listed (too many open files, no `/proc` of this space of process numbers).
+/// What kept them from being listed (too many open files).
 pub(crate) fn children(parent: Pid) -> Result<Vec<Pid>, Errno> {
-    check()?;
     let mut found = Vec::new();
     for thread in threads(parent)? {
         // In pieces: there may be more than the kernel gives in one call.

@@ -62,7 +62,10 @@ pub(crate) fn below(
     spared: &[Mark],
     mut seen: impl FnMut(&Node),
 ) -> Found {
-    let mut found = Found { nodes: Vec::new(), whole: true };
+    let mut found = Found { nodes: Vec::new(), whole: procfs::check().is_ok() };
+    if !found.whole {
+        return found;
+    }
     let mut visited = HashSet::new();
     let mut next = 0;
     let (mut parent, mut parent_fd) = (root, fd.map(|fd| fd.as_fd().try_clone_to_owned()));
@@ -162,7 +165,7 @@ pub(crate) fn marked(mark: &Mark, known: &mut HashSet<Pid>) -> Look {
 
 /// Whether `root` has children that have ended and wait to be reaped.
 pub(crate) fn has_zombies_below(root: Pid) -> bool {
-    procfs::children(root).is_ok_and(|children| {
+    procfs::check().and_then(|()| procfs::children(root)).is_ok_and(|children| {
         children.into_iter().any(|pid| Stat::of(pid).is_some_and(|stat| stat.life == Life::Dead))
     })
 }
