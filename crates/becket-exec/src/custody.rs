@@ -270,12 +270,16 @@ fn kill_tree(leader: &mut Leader) {
 fn kill_marked(mark: &Mark) {
     /// For what goes on forking.
     const LONGEST: Duration = Duration::from_secs(2);
+    /// Looks in a row that find nothing: what is executing programs one after the other would have been seen in one of
+    /// them, and on a busy machine there are always strangers that come and go.
+    const VAIN: u32 = 50;
     let until = Instant::now() + LONGEST;
-    let mut known = HashSet::new();
+    let (mut known, mut vain) = (HashSet::new(), 0);
     loop {
         let look = tree::marked(mark, &mut known);
         look.marked.iter().for_each(kill_below);
-        if !look.again || Instant::now() > until {
+        vain = if look.marked.is_empty() { vain + 1 } else { 0 };
+        if !look.again || vain == VAIN || Instant::now() > until {
             return;
         }
     }

@@ -126,6 +126,7 @@ pub use ending::{End, Ended, Stream};
 pub use job::{Enough, Job, Keep, Limits, Overflow};
 pub use keeper::{Keeper, KeeperError, Leased, Pool, keeper_main};
 pub use mark::MARK;
+pub use procfs::{ancestors, is_own_proc, program_name};
 pub use program::{LastWords, begin_program, forget_last_words, set_last_words};
 pub use run::{Batch, run};
 pub use start::StartError;

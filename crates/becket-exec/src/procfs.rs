@@ -26,6 +26,8 @@ pub(crate) enum Life {
 
 /// What `/proc/PID/stat` says.
 pub(crate) struct Stat {
+    /// At most 15 bytes of the program's name, which may be no text.
+    name: Vec<u8>,
     pub(crate) life: Life,
     pub(crate) parent: i32,
     /// It is a thread of the kernel's.
@@ -47,14 +49,16 @@ impl Stat {
     /// The fields have their numbers in proc_pid_stat(5).
     fn parse(text: &[u8]) -> Option<Self> {
         // The name, field 2, stands in parentheses and may itself hold any of these.
-        let after = text.iter().rposition(|byte| *byte == b')')? + 2;
-        let fields: Vec<&[u8]> = text.get(after..)?.split(|byte| byte.is_ascii_whitespace()).collect();
+        let begin = text.iter().position(|byte| *byte == b'(')? + 1;
+        let end = text.iter().rposition(|byte| *byte == b')')?;
+        let fields: Vec<&[u8]> = text.get(end + 2..)?.split(|byte| byte.is_ascii_whitespace()).collect();
         let field = |number: usize| fields.get(number - 3).copied();
         let number = |number| decimal::<u64>(field(number)?);
         let is_zombie = matches!(field(3)?, b"Z" | b"X");
         let threads = number(20)?;
         let (code, environment) = (number(26)?, number(50)?..number(51)?);
         Some(Self {
+            name: text.get(begin..end)?.to_vec(),
             life: match (is_zombie, threads) {
                 (false, _) => Life::Alive,
                 (true, 0 | 1) => Life::Dead,
@@ -118,10 +122,29 @@ fn environment_at(directory: &str) -> Environment {
 
 /// Whether `/proc` is there and gives this process the number that it has itself. In another space of process numbers
 /// each number that stands there is somebody else's.
+pub fn is_own_proc() -> bool {
+    check().is_ok()
+}
+
+/// The numbers of the processes above this one, nearest first, as far as they are told. Of no meaning where it is not
+/// the [own `/proc`](is_own_proc).
+pub fn ancestors() -> impl Iterator<Item = u32> {
+    let parent = |pid| Stat::of(pid).and_then(|stat| Pid::from_raw(stat.parent));
+    std::iter::successors(parent(getpid()), move |pid| parent(*pid))
+        .map(|pid| pid.as_raw_nonzero().get().unsigned_abs())
+}
+
+/// At most 15 bytes of the name of the program that a process runs, which may be no text. `None` for one that is gone or
+/// hidden.
+pub fn program_name(process: u32) -> Option<Vec<u8>> {
+    Stat::of(Pid::from_raw(i32::try_from(process).ok()?)?).map(|stat| stat.name)
+}
+
+/// As [`is_own_proc`].
 ///
 /// # Errors
 ///
-/// It is not.
+/// It is not: why.
 pub(crate) fn check() -> Result<(), Errno> {
     let own = readlinkat(CWD, "/proc/self", Vec::new())?;
     let is_own = decimal(own.as_bytes()) == Some(getpid().as_raw_nonzero().get());
@@ -208,19 +231,23 @@ mod tests {
     use super::*;
 
     /// What is said of a process, with some of its fields told otherwise.
-    fn line(others: &[(usize, &str)]) -> String {
+    fn line(others: &[(usize, &str)]) -> Vec<u8> {
+        named(b"a) b) c", others)
+    }
+
+    fn named(name: &[u8], others: &[(usize, &str)]) -> Vec<u8> {
         let usual = [(3, "S"), (4, "7"), (9, "4194560"), (20, "1"), (26, "99"), (50, "60"), (51, "60")];
         let field = |number| {
             let told = others.iter().chain(&usual).find(|(field, _)| *field == number);
             told.map_or("0", |(_, text)| text)
         };
         let fields: Vec<&str> = (3..=52).map(field).collect();
-        format!("1 (a) b) c) {}\n", fields.join(" "))
+        [b"1 (", name, b") ", fields.join(" ").as_bytes(), b"\n"].concat()
     }
 
     #[test]
     fn a_line_is_read_by_its_fields() {
-        let read = |others| Stat::parse(line(others).as_bytes()).expect("it is one");
+        let read = |others| Stat::parse(&line(others)).expect("it is one");
         let usual = read(&[]);
         assert_eq!((usual.life, usual.parent, usual.kernel, usual.bare), (Life::Alive, 7, false, true));
         assert_eq!(read(&[(3, "Z")]).life, Life::Dead);
@@ -231,8 +258,17 @@ mod tests {
         assert!(!read(&[(26, "0")]).bare);
         let text = line(&[]);
         for end in 0..text.len() - 5 {
-            assert!(Stat::parse(&text.as_bytes()[..end]).is_none_or(|stat| stat.life == Life::Alive));
+            assert!(Stat::parse(&text[..end]).is_none_or(|stat| stat.life == Life::Alive));
         }
+    }
+
+    #[test]
+    fn a_name_may_be_any_bytes() {
+        for name in [&b"sh"[..], b"\xff\xc3", b") S 1 (", b"a\nb", b""] {
+            let stat = Stat::parse(&named(name, &[])).expect("it is one");
+            assert_eq!((stat.name.as_slice(), stat.parent), (name, 7));
+        }
+        assert!(Stat::parse(b"").is_none() && Stat::parse(b")(").is_none());
     }
 
     #[test]
@@ -243,5 +279,8 @@ mod tests {
         assert_eq!(Stat::of(me).map(|stat| stat.life), Some(Life::Alive));
         assert!(everybody().expect("they can be listed").contains(&me));
         assert_eq!(check(), Ok(()));
+        assert_eq!(ancestors().next(), Some(std::os::unix::process::parent_id()));
+        let name = fs::read("/proc/self/comm").expect("it can be read");
+        assert_eq!(program_name(std::process::id()).as_deref(), name.strip_suffix(b"\n"));
     }
 }

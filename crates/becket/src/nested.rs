@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 
+use becket_exec::{ancestors, is_own_proc, program_name};
 use camino::Utf8Path;
 
 use crate::files::FileError;
@@ -108,12 +109,6 @@ fn among_ancestors(marks: &Marks, is_marked: impl Fn(u32) -> bool) -> Nesting {
     nesting
 }
 
-/// Whether the numbers in `/proc` are those that processes have here.
-fn is_own_proc() -> bool {
-    let own = std::fs::read_link("/proc/self").ok();
-    own.and_then(|own| own.to_str()?.parse().ok()) == Some(std::process::id())
-}
-
 /// Whether hooks run just now in another space of process numbers, so that nobody can tell from here whether this process
 /// is inside one of them.
 pub(crate) fn are_hooks_elsewhere(home: &Utf8Path) -> bool {
@@ -130,11 +125,11 @@ pub fn is_below_itself() -> bool {
         std::fs::metadata(format!("/proc/{process}/exe")).map(|data| (data.dev(), data.ino()))
     };
     let own = program("self").ok();
-    let own_name = stat("self").map(|stat| stat.name);
+    let own_name = program_name(std::process::id());
     ancestors().any(|id| match program(&id.to_string()) {
         Ok(theirs) => Some(theirs) == own,
         Err(_) => {
-            stat(&id.to_string()).is_some_and(|stat| stat.name == b"becket" || Some(stat.name) == own_name)
+            program_name(id).is_some_and(|name| name == b"becket" || Some(name) == own_name)
         }
     })
 }
@@ -166,36 +161,6 @@ fn space() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |space| space.ino())
 }
 
-/// The numbers of the processes above this one.
-fn ancestors() -> impl Iterator<Item = u32> {
-    std::iter::successors(parent(std::process::id()), |id| parent(*id))
-}
-
-fn parent(id: u32) -> Option<u32> {
-    stat(&id.to_string()).map(|stat| stat.parent).filter(|id| *id > 0)
-}
-
-/// What everybody is told of a process.
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    /// At most 15 bytes of the program's name, which may be no text.
-    name: Vec<u8>,
-    parent: u32,
-}
-
-fn stat(process: &str) -> Option<Stat> {
-    read_stat(&std::fs::read(format!("/proc/{process}/stat")).ok()?)
-}
-
-/// The name in parentheses may hold anything; the fields after it are counted from its end.
-fn read_stat(stat: &[u8]) -> Option<Stat> {
-    let begin = stat.iter().position(|byte| *byte == b'(')? + 1;
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let fields = str::from_utf8(stat.get(end + 1..)?).ok()?;
-    let parent = fields.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Stat { name: stat.get(begin..end)?.to_vec(), parent })
-}
-
 /// An id for one run: 32 hex digits, never the same twice.
 pub(crate) fn fresh_id() -> String {
     format!("{:016x}{:016x}", random(), random())
@@ -218,24 +183,5 @@ mod tests {
         all.sort_by_key(|range| range.start);
         assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start), "{all:?}");
         assert!(all.iter().all(|range| range.end <= marks::PLACES.end));
-    }
-
-    #[test]
-    fn the_nearest_ancestor_is_the_parent() {
-        assert_eq!(ancestors().next(), Some(std::os::unix::process::parent_id()));
-    }
-
-    #[test]
-    fn a_parent_is_found_behind_any_name() {
-        for name in [&b"sh"[..], b"\xff\xc3", b") S 1 (", b"a\nb", b""] {
-            let stat = [b"5 (", name, b") S 77 5 5 0"].concat();
-            assert_eq!(read_stat(&stat), Some(Stat { name: name.to_vec(), parent: 77 }));
-        }
-        assert_eq!((read_stat(b""), read_stat(b")(")), (None, None));
-    }
-
-    #[test]
-    fn numbers_here_are_those_of_proc() {
-        assert!(is_own_proc());
     }
 }
