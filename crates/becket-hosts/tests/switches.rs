@@ -201,6 +201,56 @@ fn gemini() {
 }
 
 #[test]
+fn gemini_in_a_container() {
+    let here = |value: &str| format!("{{\"tools\": {{\"sandbox\": {value}}}}}");
+    for value in
+        ["true", "\"docker\"", "\"1\"", "{\"enabled\": true}", "{\"enabled\": 1, \"command\": \"lxc\"}"]
+    {
+        let found = off(Host::Gemini, &[(USER, &here(value)), (PROJECT, "{}")]);
+        let wanted = format!("/0:1: `tools.sandbox` is {}", &value[..value.len() - 1]);
+        assert!(found.len() == 1 && found[0].0 == Applies::Always, "{value}: {found:?}");
+        assert!(value.starts_with('{') || found[0].1.starts_with(&wanted), "{value}: {found:?}");
+        expect(Host::Gemini, &[(USER, &here(value)), (MANAGED, &here("false"))], &[]);
+        expect(Host::Gemini, &[(USER, "{}"), (PROJECT, &here(value))], &[(Applies::Here, "/1:1: ")]);
+    }
+    for value in
+        ["false", "null", "\"\"", "\"0\"", "\"false\"", "0", "1", "[1]", "{}", "{\"command\": \"docker\"}"]
+    {
+        expect(Host::Gemini, &[(USER, &here(value))], &[]);
+    }
+    // Objects are merged.
+    let on = here("{\"enabled\": true}");
+    expect(
+        Host::Gemini,
+        &[(USER, &on), (PROJECT, &here("{\"image\": \"x\"}"))],
+        &[(Applies::Always, "/0:1: ")],
+    );
+    expect(
+        Host::Gemini,
+        &[(USER, &on), (PROJECT, &here("{\"enabled\": false}"))],
+        &[(Applies::Elsewhere, "/0:1: ")],
+    );
+    // The variable stands above the settings; inside the container there is no other.
+    let by = |settings: &str, variable: switch::Variables<'_>| {
+        switch::off(Host::Gemini, &files(&[(USER, settings)]), &[], roots(variable), false).len()
+    };
+    let set = |wanted: &'static str, value: &'static str| {
+        move |name: &str| (name == wanted).then(|| value.to_owned())
+    };
+    for (settings, variable, value, found) in [
+        ("{}", "GEMINI_SANDBOX", "docker", 1),
+        ("{}", "GEMINI_SANDBOX", " True ", 1),
+        ("{}", "GEMINI_SANDBOX", "0", 0),
+        (&on, "GEMINI_SANDBOX", "false", 0),
+        (&on, "GEMINI_SANDBOX", " ", 1),
+        (&on, "GEMINI_SANDBOX", "podman", 1),
+        (&on, "SANDBOX", "gemini-0", 0),
+    ] {
+        assert_eq!(by(settings, &set(variable, value)), found, "{settings} {variable}={value}");
+    }
+}
+
+#[test]
 fn what_gemini_makes_of_odd_values() {
     let project = |text: &str| off(Host::Gemini, &[(USER, "{}"), (PROJECT, text)]);
     for (text, why) in [
@@ -279,6 +329,7 @@ fn variables_of_a_file_count_for_gemini_unless_they_are_set_or_excluded() {
         ),
         ("A=1\n\nexport GEMINI_RESTRICTED_MODE='true' # no\n", "/home/dev/shop/.env:3: "),
         ("GEMINI_RESTRICTED_MODE: true", "takes every folder for untrusted"),
+        ("GEMINI_SANDBOX=podman", "runs itself and its hooks in a container"),
         ("GEMINI_CLI_HOME=/elsewhere", "nobody can tell whether it runs hooks"),
         ("GEMINI_CLI_TRUSTED_FOLDERS_PATH=/elsewhere", "nobody can tell whether it runs hooks"),
         ("BASH_ENV=quiet.sh", "nobody can tell whether that still runs"),
@@ -294,6 +345,7 @@ fn variables_of_a_file_count_for_gemini_unless_they_are_set_or_excluded() {
         "X='\nGEMINI_CLI_TRUST_WORKSPACE=false\n'",
         "GEMINI_CLI_TRUST_WORKSPACE=false\nGEMINI_CLI_TRUST_WORKSPACE=",
         "GEMINI_CLI_HOME=",
+        "GEMINI_SANDBOX=FALSE",
         "GEMINI_API_KEY=x",
     ] {
         assert_eq!(told(local, text, &[], &none), Vec::<String>::new(), "{text}");

@@ -128,9 +128,7 @@ pub fn is_below_itself() -> bool {
     let own_name = program_name(std::process::id());
     ancestors().any(|id| match program(&id.to_string()) {
         Ok(theirs) => Some(theirs) == own,
-        Err(_) => {
-            program_name(id).is_some_and(|name| name == b"becket" || Some(name) == own_name)
-        }
+        Err(_) => program_name(id).is_some_and(|name| name == b"becket" || Some(name) == own_name),
     })
 }
 

@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-use super::{Layer, Reach, Read, Roots, Said, directory, last, layer};
+use super::{Layer, Reach, Read, Roots, Said, Variables, directory, last, layer};
 use crate::Host;
 use crate::install::edit;
 
@@ -11,12 +11,19 @@ const CONFIG: &str = "hooksConfig";
 const HOOKS: &str = "hooks";
 const ENABLED: &str = "hooksConfig.enabled";
 pub(super) const DISABLED: &str = "hooksConfig.disabled";
+pub(super) const SANDBOX: &str = "tools.sandbox";
+pub(super) const SANDBOX_VARIABLE: &str = "GEMINI_SANDBOX";
+
+/// What it does in a sandbox, which on Linux is a container of docker, podman, runsc or lxc.
+pub(super) const IN_CONTAINER: &str = "runs itself and its hooks in a container, where becket is missing unless somebody put it there: a hook that cannot be \
+     started stops nothing";
 
 pub(super) const KEYS: &[(&str, &[&str])] = &[
     (HOOKS, &[HOOKS]),
     (CONFIG, &[CONFIG]),
     (ENABLED, &[CONFIG, "enabled"]),
     (DISABLED, &[CONFIG, "disabled"]),
+    (SANDBOX, &["tools", "sandbox"]),
 ];
 
 /// What it takes for the home directory.
@@ -43,7 +50,11 @@ pub(super) fn layers(roots: Roots<'_>) -> Vec<Layer> {
     layers
 }
 
-pub(super) fn decide<'s, 'a>(said: &[&'s Said<'a>], names: &[String]) -> Option<&'s Said<'a>> {
+pub(super) fn decide<'s, 'a>(
+    said: &[&'s Said<'a>],
+    names: &[String],
+    variable: Variables<'_>,
+) -> Option<&'s Said<'a>> {
     let any = |key: &'static str, is_wrong: &dyn Fn(&Value) -> bool| {
         said.iter().rev().copied().find(|said| said.key == key && is_wrong(&said.value))
     };
@@ -61,6 +72,44 @@ pub(super) fn decide<'s, 'a>(said: &[&'s Said<'a>], names: &[String]) -> Option<
                 _ => true,
             })
         })
+        .or_else(|| {
+            let is_set = |name: &str| variable(name).is_some_and(|value| !value.trim().is_empty());
+            // The variable stands above the settings, and inside the container it starts no other.
+            sandbox(said).filter(|_| !is_set(SANDBOX_VARIABLE) && !is_set("SANDBOX"))
+        })
+}
+
+/// What starts it in a sandbox.
+fn sandbox<'s, 'a>(said: &[&'s Said<'a>]) -> Option<&'s Said<'a>> {
+    let mut all = said.iter().rev().copied().filter(|said| said.key == SANDBOX).peekable();
+    let last = all.peek().copied()?;
+    match &last.value {
+        // Those of several files are merged.
+        Value::Object(_) => all
+            .map_while(|said| Some((said, said.value.as_object()?)))
+            .find_map(|(said, object)| Some((said, object.get("enabled")?)))
+            .filter(|(_, enabled)| is_yes(enabled))
+            .map(|(said, _)| said),
+        Value::Bool(true) => Some(last),
+        Value::String(text) if names_sandbox(text) => Some(last),
+        _ => None,
+    }
+}
+
+/// JavaScript's notion.
+fn is_yes(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(yes) => *yes,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
+/// Whether a value that is a text switches the sandbox on.
+pub(super) fn names_sandbox(value: &str) -> bool {
+    !matches!(value.trim().to_ascii_lowercase().as_str(), "" | "0" | "false")
 }
 
 /// Whether something in it is replaced when it is read: what becomes of it depends on the environment of each start.
@@ -85,6 +134,7 @@ pub(super) fn told(said: &Said<'_>, value: &str) -> Option<String> {
             format!("`{CONFIG}` holds a variable ({value}), so nobody can tell whether {title} runs hooks")
         }
         ENABLED if is_off => return None,
+        SANDBOX => format!("`{SANDBOX}` is {value}, so {title} {IN_CONTAINER}"),
         DISABLED if said.value.is_array() => {
             format!("`{DISABLED}` names becket's entries, so {title} skips them")
         }

@@ -93,7 +93,7 @@ impl Settings {
 pub fn by_environment(files: &[Read], environment: &Environment, roots: Roots<'_>) -> Vec<Off> {
     let shown = text::line(environment.path.as_str());
     let here = text::line(roots.here().as_str());
-    let off = |text: String| Off { applies: Applies::Here, text };
+    let off = |text: String| Off { applies: Applies::Here, file: Some(environment.path.clone()), text };
     let bytes = match &environment.bytes {
         Ok(bytes) => bytes,
         Err(why) => {
@@ -134,6 +134,7 @@ fn effect(variable: &Variable) -> Option<&'static str> {
     match variable.name.as_str() {
         "GEMINI_RESTRICTED_MODE" if variable.value == "true" => Some(NOT_TRUSTED),
         "GEMINI_CLI_TRUST_WORKSPACE" if variable.value == "false" => Some(NOT_TRUSTED),
+        gemini::SANDBOX_VARIABLE if gemini::names_sandbox(&variable.value) => Some(gemini::IN_CONTAINER),
         name if PLACES.contains(&name) && !variable.value.is_empty() => {
             Some("looks elsewhere for what is its own, and nobody can tell whether it runs hooks")
         }

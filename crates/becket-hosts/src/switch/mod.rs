@@ -99,6 +99,8 @@ pub enum Applies {
 pub struct Off {
     /// Where.
     pub applies: Applies,
+    /// The file that says it; none for what the environment says.
+    pub file: Option<Utf8PathBuf>,
     /// What, in which file and line, and what to do; for people.
     pub text: String,
 }
@@ -170,6 +172,7 @@ pub fn off(host: Host, files: &[Read], names: &[String], roots: Roots<'_>, for_p
             Ok(values) => said.extend(values),
             Err(why) => found.push(Off {
                 applies: Applies::Unknown,
+                file: Some(file.layer.path.clone()),
                 text: format!(
                     "{}: {}; whether it switches hooks off cannot be told, and {} may read none of it. Mend it",
                     text::line(file.layer.path.as_str()),
@@ -192,8 +195,8 @@ pub fn off(host: Host, files: &[Read], names: &[String], roots: Roots<'_>, for_p
     let here: Vec<&Said<'_>> = said.iter().filter(|said| counts_here(said)).collect();
     let elsewhere: Vec<&Said<'_>> =
         here.iter().copied().filter(|said| said.layer.reach != Reach::Project).collect();
-    let off_here = decide(host, &here, names);
-    let off_elsewhere = if for_project { None } else { decide(host, &elsewhere, names) };
+    let off_here = decide(host, &here, names, roots);
+    let off_elsewhere = if for_project { None } else { decide(host, &elsewhere, names, roots) };
     let is_same = |first: &Said<'_>, second: &Said<'_>| std::ptr::eq(first, second);
     match (off_here, off_elsewhere) {
         (Some(here), Some(elsewhere)) if is_same(here, elsewhere) => {
@@ -217,18 +220,23 @@ pub fn off(host: Host, files: &[Read], names: &[String], roots: Roots<'_>, for_p
                 matches!(said.layer.reach, Reach::Everywhere | Reach::Managed) || said.layer == profile
             })
             .collect();
-        let by_it = decide(host, &with_it, names).filter(|said| said.layer == profile);
+        let by_it = decide(host, &with_it, names, roots).filter(|said| said.layer == profile);
         found.extend(by_it.map(|said| told(host, said, Applies::Profile, roots)));
     }
     found
 }
 
 /// What decides that hooks are off, if they are.
-fn decide<'s, 'a>(host: Host, said: &[&'s Said<'a>], names: &[String]) -> Option<&'s Said<'a>> {
+fn decide<'s, 'a>(
+    host: Host,
+    said: &[&'s Said<'a>],
+    names: &[String],
+    roots: Roots<'_>,
+) -> Option<&'s Said<'a>> {
     match host {
         Host::Claude => claude::decide(said),
         Host::Codex => codex::decide(said),
-        Host::Gemini => gemini::decide(said, names),
+        Host::Gemini => gemini::decide(said, names, roots.variable),
         Host::Opencode => None,
     }
 }
@@ -300,9 +308,12 @@ fn told(host: Host, said: &Said<'_>, applies: Applies, roots: Roots<'_>) -> Off 
         gemini::DISABLED if said.value.is_array() => {
             ". Take the name out of the list, or run /hooks enable-all there"
         }
+        gemini::SANDBOX => {
+            ". Take that line out, unless the container has becket, its homes and what hooks run at the same paths"
+        }
         _ => ". Take that line out",
     });
-    Off { applies, text: told }
+    Off { applies, file: Some(said.layer.path.clone()), text: told }
 }
 
 fn by_variables(host: Host, variable: Variables<'_>, for_project: bool) -> Vec<Off> {
@@ -324,7 +335,7 @@ fn by_variables(host: Host, variable: Variables<'_>, for_project: bool) -> Vec<O
                 text::quote(&value),
                 host.title()
             );
-            found.push(Off { applies: Applies::Always, text });
+            found.push(Off { applies: Applies::Always, file: None, text });
         }
     };
     match host {
@@ -343,6 +354,13 @@ fn by_variables(host: Host, variable: Variables<'_>, for_project: bool) -> Vec<O
             {
                 say(name, is(name, value), NOT_TRUSTED);
             }
+            // Inside the container it starts no other.
+            let sandbox = variable(gemini::SANDBOX_VARIABLE).filter(|_| variable("SANDBOX").is_none());
+            say(
+                gemini::SANDBOX_VARIABLE,
+                sandbox.filter(|value| gemini::names_sandbox(value)),
+                gemini::IN_CONTAINER,
+            );
         }
         Host::Opencode => {
             say("OPENCODE_PURE", is_on("OPENCODE_PURE"), "loads no plugin");

@@ -108,7 +108,7 @@ pub(super) fn checks(
 
 /// Whether a complaint names the file that something else was found in.
 fn is_about(complaint: &str, off: &Off) -> bool {
-    off.text.split_once(": ").is_some_and(|(path, _)| complaint.contains(path))
+    off.file.as_ref().is_some_and(|file| complaint.contains(file.as_str()))
 }
 
 /// What Codex says itself.

@@ -15,7 +15,7 @@ use crate::commands::install::{Places, is_same_place, next_steps};
 /// The settings of an agent that exist, and those that cannot be read.
 pub(super) struct Settings {
     files: Vec<Read>,
-    unreadable: Vec<String>,
+    unreadable: Vec<Off>,
     /// Gemini CLI's file of variables; two where nobody can tell which.
     environments: Vec<Environment>,
 }
@@ -50,9 +50,11 @@ impl Settings {
         match others::read(&layer.path, edit::LIMIT) {
             Ok(Some(bytes)) => self.files.push(Read { layer, bytes }),
             Ok(None) => {}
-            Err(error) => self
-                .unreadable
-                .push(format!("{error}; whether it switches hooks off cannot be told. Make it readable")),
+            Err(error) => self.unreadable.push(Off {
+                applies: Applies::Unknown,
+                file: Some(layer.path),
+                text: format!("{error}; whether it switches hooks off cannot be told. Make it readable"),
+            }),
         }
     }
 
@@ -65,12 +67,10 @@ impl Settings {
         for_project: bool,
     ) -> Vec<Off> {
         let (path, bytes) = entries;
-        let shown = format!("{}: ", text::line(path.as_str()));
         let names = switch::hook_names(host, bytes);
         let mut off = switch::off(host, &self.files, &names, places.roots(), for_project);
-        off.retain(|off| off.applies != Applies::Unknown || !off.text.starts_with(&shown));
-        let unreadable = self.unreadable.iter().filter(|why| !why.starts_with(&shown));
-        off.extend(unreadable.map(|why| Off { applies: Applies::Unknown, text: why.clone() }));
+        off.extend(self.unreadable.iter().cloned());
+        off.retain(|off| off.applies != Applies::Unknown || off.file.as_deref() != Some(path));
         for environment in &self.environments {
             off.extend(switch::by_environment(&self.files, environment, places.roots()));
         }
