@@ -17,6 +17,7 @@ pub use edit::EditError;
 use edit::Entry;
 pub(crate) use entries::{OurEntry, our_entries};
 pub use flaws::{Flaw, flaws, is_as_written};
+pub(crate) use texts::line_of;
 
 use crate::Host;
 use crate::loss::Row;

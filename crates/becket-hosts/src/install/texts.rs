@@ -83,7 +83,7 @@ pub(super) fn is_line_end(text: &str) -> bool {
 }
 
 /// The line of a place in a text.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 

@@ -5,8 +5,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use toml::de::{DeTable, DeValue};
 
-use super::{Layer, Reach, Read, Roots, Said, directory, folder, last, layer, line_of, managed};
+use super::{Layer, Reach, Read, Roots, Said, directory, folder, last, layer, managed};
 use crate::Host;
+use crate::install::line_of;
 use crate::install::our_entries;
 
 const ONLY_MANAGED: &str = "allow_managed_hooks_only";

@@ -14,7 +14,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::Host;
-use crate::install::{edit, home_variable};
+use crate::install::{edit, home_variable, line_of};
 
 pub use codex::{Remembered, remembered};
 pub use gemini::{FolderTrust, folder_trust, hook_names, trusted_folders};
@@ -275,10 +275,6 @@ fn at_keys<'a>(
         found.extend(at.map(|(value, at)| Said { layer, key, value, line: line_of(text, at) }));
     }
     Ok(found)
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
 fn told(host: Host, said: &Said<'_>, applies: Applies, roots: Roots<'_>) -> Off {

@@ -1,17 +1,17 @@
 //! Settings: one table of what can be set, and for each what is in force and what set it.
 
-use std::collections::BTreeMap;
+mod file;
+
 use std::ffi::OsString;
 
 use becket_core::dialect::{Name, Problem};
-use becket_core::json;
 use becket_core::place::{Found, Place};
 use becket_core::scope::{Homes, Settings};
 use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
-use toml::de::{DeTable, DeValue};
 
+pub use self::file::{Written, parse};
 use crate::read;
 
 /// Largest settings file, in bytes.
@@ -174,13 +174,22 @@ pub fn load(file: Option<&Utf8Path>, environment: &[(OsString, OsString)]) -> Re
             problems.push(Problem { path: format!("${name}"), line: None, column: None, message });
         }
     }
-    let written = read_file(&path, file.is_some(), &mut problems)?;
+    let written = match read_file(&path, file.is_some()) {
+        Ok(written) => written,
+        Err(problem) if file.is_some() => return Err(SettingsError::File(problem.to_string())),
+        Err(mut problem) => {
+            problem.message.push_str(": the defaults stand");
+            problems.push(problem);
+            Written::default()
+        }
+    };
+    problems.extend(written.problems.iter().cloned());
     let effective: Vec<Effective> = TABLE
         .iter()
         .map(|setting| {
             let (value, origin) = match (
                 setting.variable.and_then(|name| Some((name, variable(name)?))),
-                written.get(setting.key),
+                written.values.get(setting.key),
             ) {
                 (Some((name, value)), _) => (value, Origin::Variable(name)),
                 (None, Some((value, line))) => {
@@ -237,111 +246,15 @@ fn from_here(named: &Utf8Path) -> Result<Utf8PathBuf, SettingsError> {
     Utf8PathBuf::from_path_buf(path).map_err(|_| wrong("the current directory is not UTF-8".to_owned()))
 }
 
-/// What the file sets: value and line by key.
-fn read_file(
-    path: &Utf8Path,
-    is_named: bool,
-    problems: &mut Vec<Problem>,
-) -> Result<BTreeMap<&'static str, (String, usize)>, SettingsError> {
-    let mut written = BTreeMap::new();
-    let mut whole = |message: String| {
-        if is_named {
-            return Err(SettingsError::File(format!("{}: {message}", text::line(path.as_str()))));
-        }
-        problems.push(Problem { path: path.to_string(), line: None, column: None, message });
-        Ok(BTreeMap::new())
-    };
-    let file = match read::read(&Place::file(path.to_owned(), LIMIT)) {
-        Found::File(file) => file,
-        Found::Missing if is_named => return whole("there is no such file".to_owned()),
-        Found::Missing => return Ok(written),
-        Found::Refused(refusal) => return whole(format!("{refusal}: the defaults stand")),
-        Found::Folder { .. } => return whole("it is a folder: the defaults stand".to_owned()),
-    };
-    let Ok(document) = std::str::from_utf8(&file.bytes) else {
-        return whole("it is not valid UTF-8: the defaults stand".to_owned());
-    };
-    let table = match DeTable::parse(document) {
-        Ok(table) => table.into_inner(),
-        Err(error) => {
-            let (line, column) = json::place(document, error.span().map_or(0, |span| span.start));
-            let message = format!("{}: the defaults stand", error.message());
-            if is_named {
-                return Err(SettingsError::File(format!(
-                    "{}:{line}:{column}: {message}",
-                    text::line(path.as_str())
-                )));
-            }
-            problems.push(Problem {
-                path: path.to_string(),
-                line: Some(line),
-                column: Some(column),
-                message,
-            });
-            return Ok(written);
-        }
-    };
-    let mut problem = |at: usize, message: String| {
-        let (line, column) = json::place(document, at);
-        problems.push(Problem { path: path.to_string(), line: Some(line), column: Some(column), message });
-    };
-    for (section, content) in &table {
-        let name = section.get_ref().as_ref();
-        let DeValue::Table(entries) = content.get_ref() else {
-            problem(section.span().start, format!("unknown key {}: it is ignored", text::quote(name)));
-            continue;
-        };
-        for (key, value) in entries {
-            let whole_key = format!("{name}.{}", key.get_ref());
-            let at = key.span().start;
-            match TABLE.iter().find(|setting| setting.key == whole_key) {
-                None => problem(
-                    at,
-                    format!("unknown key {}{}: it is ignored", text::quote(&whole_key), near(&whole_key)),
-                ),
-                Some(setting) => match taken(setting.kind, value.get_ref()) {
-                    Ok(taken) => {
-                        written.insert(setting.key, (taken, json::place(document, at).0));
-                    }
-                    Err(expected) => {
-                        problem(
-                            value.span().start,
-                            format!("`{whole_key}` must be {expected}: the default stands"),
-                        );
-                    }
-                },
-            }
-        }
-    }
-    Ok(written)
-}
-
-/// The setting that was probably meant: the same last word, or the same section.
-fn near(key: &str) -> String {
-    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('-', "_");
-    let found = TABLE.iter().find(|setting| last(setting.key) == last(key));
-    found.map(|setting| format!(" (did you mean `{}`?)", setting.key)).unwrap_or_default()
-}
-
-/// A value as text, or what it should have been.
-fn taken(kind: Kind, value: &DeValue<'_>) -> Result<String, String> {
-    match (kind, value) {
-        (Kind::Switch, DeValue::Boolean(on)) => Ok(on.to_string()),
-        (Kind::Switch, _) => Err("true or false".to_owned()),
-        (Kind::Path, DeValue::String(path)) if Utf8Path::new(path.as_ref()).is_absolute() => {
-            Ok(path.to_string())
-        }
-        (Kind::Path, _) => Err("an absolute path".to_owned()),
-        (Kind::Count { least, most }, DeValue::Integer(number)) => {
-            let parsed = u64::from_str_radix(number.as_str(), number.radix()).ok();
-            match parsed.filter(|number| (least..=most).contains(number)) {
-                Some(number) => Ok(number.to_string()),
-                None => Err(format!("a number from {least} to {most}")),
-            }
-        }
-        (Kind::Count { least, most }, _) => Err(format!("a number from {least} to {most}")),
-        (Kind::Word(words), DeValue::String(word)) if words.contains(&word.as_ref()) => Ok(word.to_string()),
-        (Kind::Word(words), _) => Err(format!("one of {}", words.join(", "))),
+/// What the file sets. One that is not `named` may be missing.
+fn read_file(path: &Utf8Path, named: bool) -> Result<Written, Problem> {
+    let whole = |message: String| Problem { path: path.to_string(), line: None, column: None, message };
+    match read::read(&Place::file(path.to_owned(), LIMIT)) {
+        Found::File(file) => parse(path, &file.bytes),
+        Found::Missing if named => Err(whole("there is no such file".to_owned())),
+        Found::Missing => Ok(Written::default()),
+        Found::Refused(refusal) => Err(whole(refusal.to_string())),
+        Found::Folder { .. } => Err(whole("it is a folder".to_owned())),
     }
 }
 
@@ -392,6 +305,10 @@ mod tests {
                 .any(|problem| problem.contains("config.toml:3:10: `dialects.albedo` must be true or false"))
         );
         assert!(problems.iter().any(|problem| problem.contains("did you mean `stop.max_continuations`?")));
+        let many: String = (0..200).map(|key| format!("[x{key}]\nk = 1\n")).collect();
+        let many = of(&format!("{many}[dialects]\nalbedo = false\n"));
+        assert_eq!((many.problems.len(), many.settings.off.len()), (101, 1));
+        assert_eq!(many.problems[100].message, "100 more problems are not named one by one");
         let broken = of("[dialects\n");
         assert_eq!((broken.problems.len(), broken.settings.off.len()), (1, 0));
         assert!(broken.problems[0].line == Some(1), "{:?}", broken.problems);
