@@ -221,6 +221,12 @@ impl Event {
         self.fields.get(field).and_then(Value::as_str)
     }
 
+    /// The subagent whose event this is, by its host's name, empty where it has none; `None` for the session's own agent.
+    pub fn subagent(&self) -> Option<&str> {
+        let is_subagents = matches!(self.name, EventName::SubagentStart | EventName::SubagentStop);
+        self.text("agent_id").filter(|id| !id.is_empty()).or_else(|| is_subagents.then_some(""))
+    }
+
     /// A field's truth; `None` where it is absent or null.
     pub fn flag(&self, field: &str) -> Option<bool> {
         self.fields.get(field).and_then(Value::as_bool)

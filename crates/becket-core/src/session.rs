@@ -2,6 +2,20 @@
 //!
 //! A session is kept as a list of facts that is only ever added to, so that events that come at once lose nothing
 //! and a kill at any moment costs at most the line being written. [`Facts`] is what they add up to.
+//!
+//! What they tell of begins and ends with something:
+//!
+//! | belongs to | what | ends with |
+//! |---|---|---|
+//! | the name | the workspace, how many tasks there were | never |
+//! | the session | prompts, what was told, units that the host names, what dialects hold | its end |
+//! | an agent's turn | how often it was continued, continuations under way | its next prompt, a stop that no hook objects to |
+//! | the person's turn | that it was halted | the person's next prompt |
+//! | a call | that it was blocked, that it is open | its end, and the next call of its name |
+//!
+//! A subagent's prompts, stops and end are its own: they begin and end nothing of the session's turn, nor of another subagent.
+
+mod counter;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +23,7 @@ use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::counter::{Counter, Counts};
 use crate::dialect::{Bound, Name, Then};
 use crate::event::{Event, EventError, EventName};
 use crate::json::Object;
@@ -16,8 +31,8 @@ use crate::merge::Voice;
 use crate::outcome::Decision;
 use crate::stored;
 
-/// Version of the form of a line.
-pub const VERSION: u32 = 1;
+/// Version of the form of a line. All earlier ones are read too.
+pub const VERSION: u32 = 2;
 
 /// The key of what is only added to: see [`Fact::Kept`].
 pub const FIRST: &str = "first";
@@ -31,6 +46,10 @@ const MOST_BLOCKED: usize = 500;
 /// Most calls that are held open; the oldest goes first.
 const MOST_OPEN: usize = 32;
 
+/// Most continuations that are known again when they come back as prompts; the oldest goes first. Many hosts never report
+/// them as such.
+const MOST_UNDER_WAY: usize = 500;
+
 /// One thing that happened in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,21 +59,28 @@ pub enum Fact {
         /// Absolute.
         workspace: Utf8PathBuf,
     },
-    /// A person's prompt: a new turn.
+    /// A person's prompt: a new turn of the session's own agent.
     Prompted,
     /// The session ended. If it goes on under its name, that is a new start.
     Ended,
-    /// A stop was denied: the turn goes on.
+    /// A stop was denied: the agent's turn goes on.
     Continued {
-        /// The counters that go up by one.
-        counters: Vec<String>,
+        /// The counters that go up by one, all of the agent that goes on.
+        counters: Vec<Counter>,
         /// SHA-256 of the text the agent goes on with, to know it again if it comes back as a prompt.
         with: String,
     },
-    /// A stop that no hook objected to: the turn is over.
+    /// An agent's turn is over: at a stop that no hook objected to, and with a subagent's next prompt or its end.
     Rested {
-        /// The counter that starts again, with all below it.
-        counter: String,
+        /// The agent's. It starts again, with those of dialects for the same turn.
+        counter: Counter,
+    },
+    /// A continuation is no longer under way: it came back as a prompt, or the agent's stop was let go after all.
+    Used {
+        /// The subagent whose it was; `None` for the session's own agent.
+        agent: Option<String>,
+        /// As in [`Fact::Continued`]; `None` for all of that agent's.
+        with: Option<String>,
     },
     /// A person was told something.
     Told {
@@ -66,8 +92,14 @@ pub enum Fact {
         /// The host's name for the call.
         call: String,
     },
+    /// A blocked call ended, or another call of its name began that no gate blocked: some hosts call all of them the same.
+    Unblocked {
+        /// The host's name for the call.
+        call: String,
+    },
     /// A dialect holds something fast. Of an object, what stands under [`FIRST`] is added to what is held there
-    /// already, and never replaces it: two events at once that each hold something then lose nothing.
+    /// already, and never replaces it: two events at once that each hold something then lose nothing. That it let go of
+    /// what it held is remembered as null, which is not the same as never having held anything.
     Kept {
         /// Whose.
         dialect: Name,
@@ -118,8 +150,9 @@ impl OpenCall {
         if is_asked_about {
             return false;
         }
-        self.agent.as_deref() == event.text("agent_id")
-            || matches!(event.name, EventName::Stop | EventName::SessionEnd)
+        let is_sessions = event.subagent().is_none();
+        self.agent.as_deref() == event.subagent()
+            || (is_sessions && matches!(event.name, EventName::Stop | EventName::SessionEnd))
     }
 
     /// The end of the call, as its host would have reported it: without a result, which nobody knows.
@@ -141,6 +174,15 @@ pub struct Halted {
     pub next_turn: bool,
 }
 
+/// A continuation that has not come back as a prompt yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnderWay {
+    /// The subagent that was told to go on; `None` for the session's own agent.
+    pub agent: Option<String>,
+    /// SHA-256 of the text it was told to go on with.
+    pub with: String,
+}
+
 /// What a session's facts add up to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -149,17 +191,19 @@ pub struct Facts {
     pub remembered: bool,
     /// Where its work is, fixed by its first event.
     pub workspace: Option<Utf8PathBuf>,
-    /// How many prompts it saw.
+    /// How many prompts of the person's it saw since it began.
     pub prompts: u64,
-    /// How often a stop was denied since the last prompt, by counter.
-    pub continued: BTreeMap<String, u32>,
-    /// SHA-256 of the last text that the agent was told to go on with.
-    pub continued_with: Option<String>,
+    /// How many tasks its earlier starts had.
+    pub earlier: u64,
+    /// How often stops were denied, in each agent's turn and in each unit that the host names.
+    pub continued: Counts,
+    /// What agents were told to go on with, and have not been seen to.
+    pub under_way: Vec<UnderWay>,
     /// What a person was told already.
     pub told: BTreeSet<String>,
     /// Tool calls that a gate blocked, by the host's names.
     pub blocked: BTreeSet<String>,
-    /// What dialects hold fast.
+    /// What dialects hold fast; null where one let go of it.
     #[serde(deserialize_with = "stored::by_dialect")]
     pub kept: BTreeMap<Name, Value>,
     /// Calls whose end will never be reported.
@@ -177,24 +221,28 @@ impl Facts {
             }
             Fact::Prompted => {
                 self.prompts += 1;
-                self.continued.clear();
-                self.continued_with = None;
+                self.start_turn(None);
                 self.halted = None;
             }
-            Fact::Ended => {
-                self.prompts = 0;
-                self.continued.clear();
-                self.continued_with = None;
-                self.kept.clear();
-            }
+            Fact::Ended => *self = self.begun_again(),
             Fact::Continued { counters, with } => {
-                for counter in counters {
-                    *self.continued.entry(counter).or_default() += 1;
+                if let Some(counter) = counters.first() {
+                    if self.under_way.len() >= MOST_UNDER_WAY {
+                        self.under_way.remove(0);
+                    }
+                    self.under_way.push(UnderWay { agent: counter.agent.clone(), with });
                 }
-                self.continued_with = Some(with);
+                for counter in counters {
+                    self.continued.count(counter);
+                }
             }
-            Fact::Rested { counter } => {
-                self.continued.retain(|key, _| !is_below(key, &counter));
+            Fact::Rested { counter } => self.start_turn(counter.agent.as_deref()),
+            Fact::Used { agent, with: None } => self.under_way.retain(|one| one.agent != agent),
+            Fact::Used { agent, with: Some(with) } => {
+                let used = UnderWay { agent, with };
+                if let Some(at) = self.under_way.iter().position(|one| *one == used) {
+                    self.under_way.remove(at);
+                }
             }
             Fact::Told { key } => {
                 if self.told.len() >= MOST_TOLD {
@@ -208,8 +256,8 @@ impl Facts {
                 }
                 self.blocked.insert(call);
             }
-            Fact::Kept { dialect, value: Value::Null } => {
-                self.kept.remove(&dialect);
+            Fact::Unblocked { call } => {
+                self.blocked.remove(&call);
             }
             Fact::Kept { dialect, value } => self.keep(dialect, value),
             Fact::Opened { call } => {
@@ -222,6 +270,27 @@ impl Facts {
             Fact::Halted { reason, next_turn } => self.halted = Some(Halted { reason, next_turn }),
             Fact::Sum(facts) => *self = *facts,
         }
+    }
+
+    /// What is left of a session that ended: where its work is, and that tasks went before.
+    fn begun_again(&self) -> Self {
+        // What happens before the next prompt is of no earlier task.
+        let tasks = if self.prompts > 0 { self.prompts + 1 } else { 0 };
+        Self {
+            remembered: self.remembered,
+            workspace: self.workspace.clone(),
+            earlier: self.earlier + tasks,
+            ..Self::default()
+        }
+    }
+
+    fn start_turn(&mut self, agent: Option<&str>) {
+        self.continued.start_turn(agent);
+        self.under_way.retain(|one| one.agent.as_deref() != agent);
+    }
+
+    fn is_under_way(&self, agent: Option<&str>) -> bool {
+        self.under_way.iter().any(|one| one.agent.as_deref() == agent)
     }
 
     fn keep(&mut self, dialect: Name, mut value: Value) {
@@ -239,19 +308,39 @@ impl Facts {
         let mut gaps = Gaps::default();
         for line in lines.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
             match serde_json::from_str::<Line>(line) {
-                Ok(Line { v: VERSION, fact }) => facts.add(fact),
+                Ok(Line { v: ..=VERSION, fact }) => facts.add(fact),
                 Ok(_) => gaps.newer += 1,
                 Err(_) if is_newer(line) => gaps.newer += 1,
                 Err(error) => gaps.unreadable += usize::from(!error.is_eof()),
             }
         }
         facts.remembered = true;
+        if !gaps.is_none() {
+            // Nobody knows who held something: none is taken for one who never did.
+            for dialect in Name::EVERY {
+                facts.kept.entry(dialect).or_insert(Value::Null);
+            }
+        }
         (facts, gaps)
     }
 
-    /// Whether a prompt is the text with which Becket itself made the agent go on.
-    pub fn is_own_prompt(&self, prompt: &str) -> bool {
-        self.continued_with.as_deref() == Some(crate::hash::of(prompt.trim().as_bytes()).as_str())
+    /// Whether a prompt is a text with which Becket itself made whoever it is for go on.
+    pub fn is_own_prompt(&self, event: &Event) -> bool {
+        self.own_prompt(event).is_some()
+    }
+
+    fn own_prompt(&self, event: &Event) -> Option<&UnderWay> {
+        let of_agent = |one: &&UnderWay| one.agent.as_deref() == event.subagent();
+        let mut under_way = self.under_way.iter().filter(of_agent).peekable();
+        // Most prompts come while nothing is under way.
+        under_way.peek()?;
+        let hash = crate::hash::of(event.text("prompt")?.trim().as_bytes());
+        under_way.find(|one| one.with == hash)
+    }
+
+    /// Which of all tasks under the session's name this is; a prompt of the person's begins one.
+    pub fn task(&self) -> u64 {
+        self.earlier + self.prompts
     }
 
     /// Whether a gate blocked the call that the event tells of.
@@ -260,18 +349,14 @@ impl Facts {
         call.is_some_and(|call| self.blocked.contains(call))
     }
 
-    fn count(&self, counter: &str) -> u32 {
-        self.continued.get(counter).copied().unwrap_or(0)
-    }
-
     /// How often one dialect's own bound was used already.
     pub fn bounded(&self, event: &Event, dialect: Name, bound: &Bound) -> u32 {
-        self.count(&bound_counter(&counter(event), dialect, bound))
+        self.continued.get(&Counter::turn(event.subagent()).of(dialect, bound))
     }
 
-    /// How often this turn was continued at its end already.
+    /// How often this agent's turn was continued at its end already.
     pub fn continuations(&self, event: &Event) -> u32 {
-        self.count(&counter(event))
+        self.continued.get(&Counter::turn(event.subagent()))
     }
 }
 
@@ -310,54 +395,80 @@ pub fn line(fact: &Fact) -> Option<String> {
     stored::line(&Line { v: VERSION, fact: fact.clone() })
 }
 
-/// The counter of continuations that a stop belongs to: each subagent has one of its own.
-fn counter(event: &Event) -> String {
-    match event.name {
-        EventName::SubagentStop => format!("subagent {}", event.text("agent_id").unwrap_or_default()),
-        _ => "turn".to_owned(),
-    }
-}
-
-/// The counter of one dialect's own bound, below the whole's.
-fn bound_counter(whole: &str, dialect: Name, bound: &Bound) -> String {
-    match &bound.unit {
-        Some(unit) => format!("{whole}/{dialect}/{unit}"),
-        None => format!("{whole}/{dialect}"),
-    }
-}
-
-fn is_below(counter: &str, whole: &str) -> bool {
-    counter.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// Applies the session's rules to what the dialects said: notices are told once, and no stop is denied beyond its
 /// bounds. Answers the facts that follow. Must be called with facts that nobody changes until they are stored.
 pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u32) -> Vec<Fact> {
     let mut new = Vec::new();
-    if event.name == EventName::UserPromptSubmit
-        && !event.text("prompt").is_some_and(|prompt| facts.is_own_prompt(prompt))
-    {
-        new.push(Fact::Prompted);
-    }
-    for voice in voices.iter_mut() {
-        let kept = voice.said.keep.take().filter(|value| facts.kept.get(&voice.dialect) != Some(value));
-        new.extend(kept.map(|value| Fact::Kept { dialect: voice.dialect, value }));
-    }
-    tell_once(voices, facts, &mut new);
-    if event.name == EventName::SessionEnd && (facts.prompts > 0 || !facts.kept.is_empty()) {
-        new.push(Fact::Ended);
-    }
-    if matches!(event.name, EventName::PreToolUse | EventName::PermissionRequest)
-        && voices.iter().any(|voice| voice.said.decision >= Decision::Deny)
-        && let Some(call) = event.tool.as_ref().and_then(|tool| tool.call_id.clone())
-        && !facts.blocked.contains(&call)
-    {
-        new.push(Fact::Blocked { call });
-    }
     if event.name.is_stop() {
         bound_stop(event, voices, facts, stop_limit, &mut new);
     }
+    let decision = decision(voices);
+    let goes_on = event.name.is_stop() && decision == Decision::Deny;
+    for voice in voices.iter_mut() {
+        let is_new = |value: &Value| facts.kept.get(&voice.dialect) != Some(value);
+        let kept = voice.said.keep.take().filter(|value| is_new(value) && !(goes_on && value.is_null()));
+        new.extend(kept.map(|value| Fact::Kept { dialect: voice.dialect, value }));
+    }
+    // After what is held from it on: a kill between the two must not leave a prompt at which nothing was held.
+    new.extend(prompted(event, facts));
+    tell_once(voices, facts, &mut new);
+    new.extend(blocked_call(event, decision >= Decision::Deny, facts));
+    if event.name == EventName::SessionEnd {
+        new.extend(ended(event, facts, !new.is_empty()));
+    }
     new
+}
+
+/// The facts of an event that was denied unheard, because its turn was halted.
+pub fn settle_held(event: &Event, facts: &Facts) -> Vec<Fact> {
+    prompted(event, facts).into_iter().chain(blocked_call(event, true, facts)).collect()
+}
+
+/// What a prompt is: Becket's own, a subagent's, or the person's.
+fn prompted(event: &Event, facts: &Facts) -> Option<Fact> {
+    if event.name != EventName::UserPromptSubmit {
+        return None;
+    }
+    match (facts.own_prompt(event), event.subagent()) {
+        (Some(UnderWay { agent, with }), _) => {
+            Some(Fact::Used { agent: agent.clone(), with: Some(with.clone()) })
+        }
+        (None, Some(agent)) => rested(Some(agent), facts),
+        (None, None) => Some(Fact::Prompted),
+    }
+}
+
+fn rested(agent: Option<&str>, facts: &Facts) -> Option<Fact> {
+    let has_turn = facts.continued.has_turn(agent) || facts.is_under_way(agent);
+    has_turn.then(|| Fact::Rested { counter: Counter::turn(agent) })
+}
+
+/// The end of a session, or of a subagent alone.
+fn ended(event: &Event, facts: &Facts, adds: bool) -> Option<Fact> {
+    match event.subagent() {
+        Some(agent) => rested(Some(agent), facts),
+        None => (adds || facts.begun_again() != *facts).then_some(Fact::Ended),
+    }
+}
+
+/// What a tool event does to the mark of a blocked call of its name.
+fn blocked_call(event: &Event, is_denied: bool, facts: &Facts) -> Option<Fact> {
+    let call = event.tool.as_ref()?.call_id.as_ref()?;
+    let is_marked = facts.blocked.contains(call);
+    let call = call.clone();
+    match event.name {
+        EventName::PreToolUse | EventName::PermissionRequest if is_denied => {
+            (!is_marked).then_some(Fact::Blocked { call })
+        }
+        // It may be about the call that was blocked.
+        EventName::PermissionRequest => None,
+        _ => is_marked.then_some(Fact::Unblocked { call }),
+    }
+}
+
+/// The strictest.
+fn decision(voices: &[Voice]) -> Decision {
+    voices.iter().map(|voice| voice.said.decision).max().unwrap_or(Decision::Allow)
 }
 
 fn tell_once(voices: &mut [Voice], facts: &Facts, new: &mut Vec<Fact>) {
@@ -374,22 +485,21 @@ fn tell_once(voices: &mut [Voice], facts: &Facts, new: &mut Vec<Fact>) {
 }
 
 fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, new: &mut Vec<Fact>) {
-    let whole = counter(event);
+    let agent = event.subagent();
+    let whole = Counter::turn(agent);
     let mut counters = Vec::new();
     let mut dropped = false;
-    let is_full = facts.count(&whole) >= limit;
+    let is_full = facts.continued.get(&whole) >= limit;
     for voice in voices.iter_mut().filter(|voice| voice.said.decision == Decision::Deny) {
-        let own = voice.said.bound.as_ref().map(|bound| (bound, bound_counter(&whole, voice.dialect, bound)));
-        let spent = own.as_ref().filter(|(bound, counter)| facts.count(counter) >= bound.most);
+        let own = voice.said.bound.as_ref().map(|bound| (bound, whole.of(voice.dialect, bound)));
+        let spent = own.as_ref().filter(|(bound, counter)| facts.continued.get(counter) >= bound.most);
         let spent = spent.map(|(bound, _)| bound.most);
         let halts = own.as_ref().is_some_and(|(bound, _)| bound.then == Then::Halt);
         match (spent, is_full) {
+            // The turn was ended; nobody makes it go on.
+            _ if facts.halted.is_some() => halt(voice),
             // A task that has not passed its checks has failed, whichever bound ends it.
-            (Some(_), _) | (None, true) if halts => {
-                voice.said.decision = Decision::Halt;
-                voice.said.continue_with = None;
-                dropped = true;
-            }
+            (Some(_), _) | (None, true) if halts => halt(voice),
             (Some(most), _) => {
                 drop_denial(voice, most);
                 dropped = true;
@@ -401,17 +511,24 @@ fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, ne
             (None, false) => counters.extend(own.map(|(_, counter)| counter)),
         }
     }
-    let decides = |decision| voices.iter().any(|voice| voice.said.decision == decision);
-    if decides(Decision::Halt) {
-        return;
+    match decision(voices) {
+        Decision::Deny => {
+            counters.push(whole);
+            let with = crate::merge::continue_with(voices).unwrap_or_default();
+            new.push(Fact::Continued { counters, with: crate::hash::of(with.trim().as_bytes()) });
+        }
+        Decision::Allow | Decision::Grant | Decision::Ask if !dropped => new.extend(rested(agent, facts)),
+        // It ends against a hook's will. What was counted stays: without a prompt nothing begins anew.
+        _ if facts.is_under_way(agent) => {
+            new.push(Fact::Used { agent: agent.map(str::to_owned), with: None });
+        }
+        _ => {}
     }
-    if decides(Decision::Deny) {
-        counters.push(whole);
-        let with = crate::merge::continue_with(voices).unwrap_or_default();
-        new.push(Fact::Continued { counters, with: crate::hash::of(with.trim().as_bytes()) });
-    } else if !dropped && !facts.continued.is_empty() {
-        new.push(Fact::Rested { counter: whole });
-    }
+}
+
+fn halt(voice: &mut Voice) {
+    voice.said.decision = Decision::Halt;
+    voice.said.continue_with = None;
 }
 
 fn drop_denial(voice: &mut Voice, most: u32) {
@@ -511,9 +628,292 @@ mod tests {
         let mut facts = Facts::default();
         denials(&mut facts, 1, &objects(Name::Albedo, 8), 8);
         let own = stop(r#"{"hook_event_name":"UserPromptSubmit","prompt":"more"}"#);
-        assert_eq!(settle(&own, &mut [], &facts, 8), []);
+        let [used] = &settle(&own, &mut [], &facts, 8)[..] else { panic!() };
+        assert!(matches!(used, Fact::Used { agent: None, with: Some(_) }));
         let person = stop(r#"{"hook_event_name":"UserPromptSubmit","prompt":"else"}"#);
         assert_eq!(settle(&person, &mut [], &facts, 8), [Fact::Prompted]);
+    }
+
+    /// Applies an event, with what one hook says to it, and answers what came of that.
+    fn apply(facts: &mut Facts, event: &Event, said: Said) -> Decision {
+        let mut voices = [Voice { dialect: Name::Celeste, said }];
+        for fact in settle(event, &mut voices, facts, 8) {
+            facts.add(fact);
+        }
+        voices[0].said.decision
+    }
+
+    fn of(event: &str, agent: Option<&str>, prompt: &str) -> Event {
+        let mut fields = serde_json::json!({"hook_event_name": event, "prompt": prompt});
+        fields["agent_id"] = agent.into();
+        stop(&fields.to_string())
+    }
+
+    fn stop_of(agent: Option<&str>) -> Event {
+        of(if agent.is_some() { "SubagentStop" } else { "Stop" }, agent, "")
+    }
+
+    fn goes_on_with(text: &str, most: u32, unit: Option<&str>) -> Said {
+        let bound = Some(Bound { most, unit: unit.map(str::to_owned), then: Then::LetEnd });
+        Said { decision: Decision::Deny, continue_with: Some(text.to_owned()), bound, ..Said::default() }
+    }
+
+    /// What agents do, in any order.
+    #[derive(Debug, Clone)]
+    enum Deed {
+        /// Somebody stops, and a hook objects or not.
+        Stop(usize, bool),
+        /// One of the continuations under way comes back.
+        Continue(prop::sample::Index),
+        /// Somebody is prompted, with the text of a continuation that may be under way or not.
+        Prompt(usize, u8),
+        /// Somebody comes to an end, with the session or without.
+        End(usize),
+    }
+
+    const AGENTS: [Option<&str>; 5] = [None, Some("a"), Some("a/celeste"), Some("a%2Fceleste"), Some("turn")];
+
+    fn deed(prompts: bool) -> impl Strategy<Value = Deed> {
+        let agent = 0..AGENTS.len();
+        prop_oneof![
+            6 => (agent.clone(), prop::bool::weighted(0.95)).prop_map(|(agent, objects)| Deed::Stop(agent, objects)),
+            6 => any::<prop::sample::Index>().prop_map(Deed::Continue),
+            u32::from(prompts) => (agent.clone(), 0..3_u8).prop_map(|(agent, text)| Deed::Prompt(agent, text)),
+            u32::from(prompts) => (1..AGENTS.len()).prop_map(Deed::End),
+        ]
+    }
+
+    proptest! {
+        /// Each agent's bounds hold within each of its turns, whatever the others do meanwhile.
+        #[test]
+        fn each_agents_bounds_hold_in_any_order(
+            deeds in prop::collection::vec(deed(true), 0..400), most in 0..10_u32,
+        ) {
+            let mut facts = Facts::default();
+            let mut continued = [0; AGENTS.len()];
+            let mut under_way: Vec<(usize, String)> = Vec::new();
+            let mut prompts = 0;
+            for deed in deeds {
+                match deed {
+                    Deed::Stop(at, objects) => {
+                        // Several are told to go on with the same text, and one agent with several.
+                        let text = format!("text {}", continued[at] % 3);
+                        let said = if objects { goes_on_with(&text, most, None) } else { Said::default() };
+                        if apply(&mut facts, &stop_of(AGENTS[at]), said) == Decision::Deny {
+                            continued[at] += 1;
+                            under_way.push((at, text));
+                        } else {
+                            prop_assert!(!objects || continued[at] == most.min(8));
+                            under_way.retain(|(agent, _)| *agent != at);
+                            continued[at] *= u32::from(objects);
+                        }
+                    }
+                    Deed::Continue(index) if !under_way.is_empty() => {
+                        let (at, text) = under_way.remove(index.index(under_way.len()));
+                        let event = of("UserPromptSubmit", AGENTS[at], &text);
+                        prop_assert!(facts.is_own_prompt(&event));
+                        apply(&mut facts, &event, Said::default());
+                    }
+                    Deed::Continue(_) => {}
+                    Deed::Prompt(at, text) => {
+                        let text = format!("text {text}");
+                        let event = of("UserPromptSubmit", AGENTS[at], &text);
+                        let own = under_way.iter().position(|one| *one == (at, text.clone()));
+                        prop_assert_eq!(facts.is_own_prompt(&event), own.is_some());
+                        if let Some(own) = own {
+                            under_way.remove(own);
+                        } else {
+                            under_way.retain(|(agent, _)| *agent != at);
+                            continued[at] = 0;
+                            prompts += u64::from(at == 0);
+                        }
+                        apply(&mut facts, &event, Said::default());
+                    }
+                    Deed::End(at) => {
+                        under_way.retain(|(agent, _)| *agent != at);
+                        continued[at] = 0;
+                        apply(&mut facts, &of("SessionEnd", AGENTS[at], ""), Said::default());
+                    }
+                }
+                prop_assert!(continued.iter().all(|times| *times <= most.min(8)));
+                prop_assert_eq!(facts.prompts, prompts);
+                for (agent, times) in AGENTS.iter().zip(continued) {
+                    prop_assert_eq!(facts.continuations(&stop_of(*agent)), times);
+                }
+            }
+            prop_assert_eq!(read_back(&Fact::Sum(Box::new(facts.clone()))), Facts { remembered: true, ..facts });
+        }
+
+        /// Where nobody but hooks makes anybody go on, everybody comes to an end.
+        #[test]
+        fn what_only_hooks_keep_going_ends(deeds in prop::collection::vec(deed(false), 0..1_000)) {
+            let mut facts = Facts::default();
+            let mut denied = 0;
+            let mut under_way: Vec<(usize, String)> = Vec::new();
+            for deed in deeds {
+                match deed {
+                    Deed::Stop(at, _) => {
+                        let text = format!("text {}", denied % 2);
+                        if apply(&mut facts, &stop_of(AGENTS[at]), goes_on_with(&text, 8, None)) == Decision::Deny {
+                            denied += 1;
+                            under_way.push((at, text));
+                        } else {
+                            under_way.retain(|(agent, _)| *agent != at);
+                        }
+                    }
+                    Deed::Continue(index) if !under_way.is_empty() => {
+                        let (at, text) = under_way.remove(index.index(under_way.len()));
+                        apply(&mut facts, &of("UserPromptSubmit", AGENTS[at], &text), Said::default());
+                    }
+                    _ => {}
+                }
+            }
+            prop_assert!(denied <= 8 * AGENTS.len());
+        }
+    }
+
+    #[test]
+    fn a_continuation_counts_once_and_only_while_it_is_under_way() {
+        let prompt = of("UserPromptSubmit", None, " more\n");
+        for (objects, halted) in [(true, false), (false, false), (true, true)] {
+            let mut facts = Facts::default();
+            let again = || goes_on_with("more", 1, None);
+            assert_eq!(apply(&mut facts, &stop_of(None), again()), Decision::Deny);
+            assert!(facts.is_own_prompt(&prompt));
+            if halted {
+                facts.add(Fact::Halted { reason: "r".to_owned(), next_turn: false });
+            }
+            let said = if objects { again() } else { Said::default() };
+            let came = apply(&mut facts, &stop_of(None), said);
+            assert_eq!(came, if halted { Decision::Halt } else { Decision::Allow });
+            assert!(!facts.is_own_prompt(&prompt), "the turn is over");
+            assert_eq!(facts.continuations(&stop_of(None)), u32::from(objects));
+        }
+        let mut facts = Facts::default();
+        for _ in 0..2 {
+            apply(&mut facts, &stop_of(None), goes_on_with("more", 8, None));
+        }
+        for _ in 0..2 {
+            assert!(facts.is_own_prompt(&prompt));
+            apply(&mut facts, &prompt, Said::default());
+        }
+        assert!(!facts.is_own_prompt(&prompt));
+        apply(&mut facts, &prompt, Said::default());
+        assert_eq!((facts.prompts, facts.continuations(&stop_of(None))), (1, 0));
+    }
+
+    #[test]
+    fn a_unit_that_the_host_names_lasts_as_long_as_the_session() {
+        let mut facts = Facts::default();
+        let stops = |facts: &mut Facts, agent, unit| {
+            apply(facts, &stop_of(agent), goes_on_with("more", 1, Some(unit)))
+        };
+        for agent in [None, Some("a")] {
+            assert_eq!(stops(&mut facts, agent, "run-7"), Decision::Deny);
+            assert_eq!(stops(&mut facts, agent, "run-8"), Decision::Deny);
+            for between in
+                [stop_of(agent), of("UserPromptSubmit", agent, "x"), of("SessionEnd", Some("a"), "")]
+            {
+                apply(&mut facts, &between, Said::default());
+                assert_eq!(stops(&mut facts, agent, "run-7"), Decision::Allow);
+            }
+        }
+        apply(&mut facts, &of("SessionEnd", None, ""), Said::default());
+        assert_eq!(stops(&mut facts, None, "run-7"), Decision::Deny);
+    }
+
+    #[test]
+    fn a_session_that_ended_begins_with_its_workspace_alone() {
+        let facts = |facts: &mut Facts| {
+            facts.add(Fact::Began { workspace: "/w".into() });
+            for _ in 0..3 {
+                facts.add(Fact::Prompted);
+            }
+            facts.add(Fact::Told { key: "k".to_owned() });
+            facts.add(Fact::Blocked { call: "c".to_owned() });
+            facts.add(Fact::Kept { dialect: Name::Celeste, value: Value::Null });
+            facts.add(Fact::Halted { reason: "r".to_owned(), next_turn: true });
+            apply(facts, &stop_of(None), goes_on_with("more", 8, Some("u")));
+        };
+        let mut ended = Facts::default();
+        facts(&mut ended);
+        let tasks = ended.task();
+        apply(&mut ended, &of("SessionEnd", None, ""), Said::default());
+        let left = Facts { workspace: Some("/w".into()), earlier: ended.earlier, ..Facts::default() };
+        assert_eq!(ended, left);
+        assert!(ended.task() > tasks);
+        assert_eq!(settle(&of("SessionEnd", None, ""), &mut [], &ended, 8), [], "there is nothing to end");
+    }
+
+    #[test]
+    fn a_blocked_call_is_one_until_it_ends_or_another_begins() {
+        let call = |event: &str, id: &str| {
+            stop(&format!(
+                r#"{{"hook_event_name":"{event}","tool_name":"Bash","tool_input":{{"command":"ls"}},"tool_use_id":"{id}"}}"#
+            ))
+        };
+        for (event, stays) in [
+            ("PreToolUse", false),
+            ("PermissionRequest", true),
+            ("PostToolUse", false),
+            ("PostToolUseFailure", false),
+        ] {
+            let mut facts = Facts::default();
+            apply(&mut facts, &call("PreToolUse", "c"), goes_on_with("", 1, None));
+            let event = call(event, "c");
+            assert!(facts.is_blocked(&event));
+            apply(&mut facts, &call("PreToolUse", "d"), Said::default());
+            assert!(facts.is_blocked(&event), "it is another call");
+            apply(&mut facts, &event, Said::default());
+            assert_eq!(facts.is_blocked(&event), stays);
+        }
+        let held = settle_held(&call("PreToolUse", "c"), &Facts::default());
+        assert_eq!(held, [Fact::Blocked { call: "c".to_owned() }]);
+    }
+
+    #[test]
+    fn what_is_let_go_at_a_stop_is_so_if_the_turn_ends_with_it() {
+        let held = Fact::Kept { dialect: Name::Celeste, value: true.into() };
+        for (objects, left) in [(true, Value::Bool(true)), (false, Value::Null)] {
+            let mut facts = Facts::default();
+            facts.add(held.clone());
+            let said = Said { keep: Some(Value::Null), ..Said::default() };
+            let mut voices = [Voice { dialect: Name::Celeste, said }, objects_if(objects)];
+            for fact in settle(&stop_of(None), &mut voices, &facts, 8) {
+                facts.add(fact);
+            }
+            assert_eq!(facts.kept[&Name::Celeste], left);
+        }
+    }
+
+    fn objects_if(objects_too: bool) -> Voice {
+        let quiet = Voice { dialect: Name::Albedo, said: Said::default() };
+        if objects_too { objects(Name::Albedo, 8) } else { quiet }
+    }
+
+    #[test]
+    fn lines_of_the_first_form_are_read() {
+        let lines = [
+            r#"{"v":1,"fact":"prompted"}"#,
+            r#"{"v":1,"fact":{"continued":{"counters":["turn/albedo","turn"],"with":"h"}}}"#,
+            r#"{"v":1,"fact":{"continued":{"counters":["subagent a/albedo","subagent a"],"with":"i"}}}"#,
+            r#"{"v":1,"fact":{"rested":{"counter":"subagent a"}}}"#,
+            "",
+        ];
+        let (facts, gaps) = Facts::read(&lines.join("\n"));
+        assert_eq!((facts.prompts, gaps), (1, Gaps::default()));
+        assert_eq!(facts.under_way, [UnderWay { agent: None, with: "h".to_owned() }]);
+        assert_eq!((facts.continuations(&stop_of(None)), facts.continuations(&stop_of(Some("a")))), (1, 0));
+        let sum = r#"{"v":1,"fact":{"sum":{"remembered":true,"prompts":4,"continued":{"turn":2},"continued_with":"h"}}}"#;
+        let (facts, gaps) = Facts::read(&format!("{sum}\n"));
+        assert_eq!((facts.task(), facts.continuations(&stop_of(None)), gaps), (4, 2, Gaps::default()));
+    }
+
+    #[test]
+    fn where_lines_are_missing_nobody_is_known_to_have_held_nothing() {
+        let prompted = line(&Fact::Prompted).unwrap();
+        assert!(Facts::read(&prompted).0.kept.is_empty());
+        assert_eq!(Facts::read(&format!("rubbish\n{prompted}")).0.kept[&Name::Shadowcode], Value::Null);
     }
 
     #[test]
@@ -529,6 +929,10 @@ mod tests {
         assert!(!call.is_over_at(&stop(r#"{"hook_event_name":"Notification"}"#)));
         assert!(call.is_over_at(&stop(r#"{"hook_event_name":"SubagentStop","agent_id":"a"}"#)));
         assert!(call.is_over_at(&stop(r#"{"hook_event_name":"SessionEnd"}"#)));
+        for other in ["Stop", "SessionEnd", "SubagentStop"] {
+            let of = format!(r#"{{"hook_event_name":"{other}","agent_id":"b"}}"#);
+            assert!(!call.is_over_at(&stop(&of)), "another's end is nobody else's");
+        }
         let end = call.end().unwrap();
         assert_eq!((end.name, end.tool.unwrap().call_id.as_deref()), (EventName::PostToolUse, Some("c")));
         facts.add(Fact::Closed { id: "c".to_owned() });
@@ -572,7 +976,7 @@ mod tests {
         facts.add(kept(serde_json::json!({"n": 1})));
         assert_eq!(facts.kept[&Name::Celeste], serde_json::json!({"n": 1}));
         facts.add(kept(Value::Null));
-        assert!(facts.kept.is_empty());
+        assert_eq!(facts.kept[&Name::Celeste], Value::Null);
     }
 
     #[test]

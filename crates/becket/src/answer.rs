@@ -164,7 +164,7 @@ impl Engine {
         let store = OpenStore::open(dialect, &loaded.scope, &source)?;
         let question = Question {
             scope: &loaded.scope,
-            known: Known { ledger: &loaded.ledger, kept: None },
+            known: Known { ledger: &loaded.ledger, kept: None, prompted: false },
             source: &source,
             answer,
             now: home::now(),

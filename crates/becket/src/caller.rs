@@ -3,7 +3,7 @@
 
 use becket_core::event::{Event, EventName};
 use becket_core::outcome::{Decision, Outcome};
-use becket_core::session::{Fact, OpenCall};
+use becket_core::session::{self, Fact, OpenCall};
 use camino::Utf8Path;
 
 use crate::engine::{Engine, Request};
@@ -78,11 +78,6 @@ impl Engine {
         was_halted: bool,
     ) {
         let event = request.event;
-        if was_halted && event.name.is_stop() && outcome.decision == Decision::Deny {
-            // The turn was ended; nobody makes it go on.
-            outcome.decision = Decision::Halt;
-            outcome.continue_with = None;
-        }
         if outcome.decision == Decision::Halt && !caller.can_halt && !was_halted {
             let reason = outcome.reason.clone().unwrap_or_else(|| "A hook ended this turn.".to_owned());
             let next_turn = event.name == EventName::SessionStart;
@@ -115,17 +110,15 @@ pub(crate) fn held(session: &Session<'_>, event: &Event) -> Option<Outcome> {
     if !event.name.is_gate() {
         return None;
     }
-    if event.name == EventName::UserPromptSubmit {
-        let is_own = event.text("prompt").is_some_and(|prompt| session.facts.is_own_prompt(prompt));
-        if !halted.next_turn && !is_own {
-            return None;
-        }
-        if !is_own {
-            // This is the prompt it was meant for; the next one is a new turn.
-            // It is held all the same; where that is not remembered, the next one is too.
-            drop(session.note(|_| vec![Fact::Prompted]));
-        }
+    let is_persons = event.name == EventName::UserPromptSubmit
+        && event.subagent().is_none()
+        && !session.facts.is_own_prompt(event);
+    if is_persons && !halted.next_turn {
+        return None;
     }
+    // If it is the prompt that was to be held, the next one is a new turn. It is held all the same; where that is not
+    // remembered, the next one is too.
+    drop(session.note(|facts| session::settle_held(event, facts)));
     let mut outcome = Outcome::nothing(event.name);
     outcome.decision = Decision::Halt;
     outcome.reason = Some(halted.reason.clone());
@@ -138,7 +131,7 @@ fn opened(event: &Event, outcome: &Outcome) -> Option<OpenCall> {
     if let Some(input) = &outcome.updated_input {
         fields.insert("tool_input".to_owned(), input.clone().into());
     }
-    Some(OpenCall { id, agent: event.text("agent_id").map(str::to_owned), fields })
+    Some(OpenCall { id, agent: event.subagent().map(str::to_owned), fields })
 }
 
 /// Tells what became of calls that ended unreported, with the event that showed it.

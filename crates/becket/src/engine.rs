@@ -236,7 +236,8 @@ impl Engine {
                     }
                 }
                 let kept = facts.kept.get(&dialect.name());
-                dialect.load(&scope, &found, &Known { ledger: &ledger, kept })
+                let known = Known { ledger: &ledger, kept, prompted: facts.prompts > 0 };
+                dialect.load(&scope, &found, &known)
             })
             .collect();
         Loaded { scope, rules, problems, ledger, home, messages, unread }

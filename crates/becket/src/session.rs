@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
             if event.name.is_stop() || event.name == EventName::UserPromptSubmit {
                 let counted = read_facts(engine, session.home.as_ref(), &key, &mut session.wrong);
                 session.facts.continued = counted.continued;
-                session.facts.continued_with = counted.continued_with;
+                session.facts.under_way = counted.under_way;
             }
             session.key = Some(key);
         }
@@ -102,12 +102,13 @@ impl<'a> Session<'a> {
             let mut new: Vec<Fact> = began.clone().into_iter().collect();
             new.extend(session::settle(event, voices, facts, stop_limit));
             if alone {
+                let counts = !facts.continued.is_empty() || !facts.under_way.is_empty();
+                // Nothing else tells where such a session ends.
+                let ends = counts && new.contains(&Fact::Prompted);
                 new.retain(|fact| {
-                    matches!(fact, Fact::Prompted | Fact::Continued { .. } | Fact::Rested { .. })
+                    matches!(fact, Fact::Continued { .. } | Fact::Rested { .. } | Fact::Used { .. })
                 });
-                if facts.continued.is_empty() {
-                    new.retain(|fact| !matches!(fact, Fact::Prompted));
-                }
+                new.extend(ends.then_some(Fact::Ended));
             }
             new
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use becket::core::session::Facts;
+use becket::core::session::{Counter, Facts};
 use becket_e2e::Error;
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ pub(super) fn sessions(
             figures.count(LINES, || format!("{session}: {text}"));
         }
         let (facts, gaps) = Facts::read(&text);
-        let continued = facts.continued.get("turn").copied().unwrap_or(0) as usize;
+        let continued = facts.continued.get(&Counter::turn(None)) as usize;
         let lost = [
             wanted.prompts.abs_diff(facts.prompts),
             wanted.blocked.iter().filter(|call| !facts.blocked.contains(*call)).count() as u64,

@@ -43,6 +43,9 @@ pub enum Name {
 }
 
 impl Name {
+    /// Every name.
+    pub const EVERY: [Self; 5] = [Self::Albedo, Self::Celeste, Self::Claude, Self::Codex, Self::Shadowcode];
+
     /// The name as it is written in settings, options and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,6 +55,11 @@ impl Name {
             Self::Codex => "codex",
             Self::Shadowcode => "shadowcode",
         }
+    }
+
+    /// The dialect of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::EVERY.into_iter().find(|known| known.as_str() == name)
     }
 
     /// The name as its own project writes it.
@@ -133,8 +141,10 @@ impl fmt::Debug for dyn Dialect {
 pub struct Known<'a> {
     /// Becket's own record of answers.
     pub ledger: &'a Ledger,
-    /// What [`Said::keep`] gave earlier in this session.
+    /// What [`Said::keep`] gave earlier in this session; null where it let go of what it had held.
     pub kept: Option<&'a Value>,
+    /// Whether the session has seen a prompt since it began.
+    pub prompted: bool,
 }
 
 /// A dialect's definitions, loaded and judged for trust.

@@ -28,7 +28,7 @@ pub struct Said {
     pub bound: Option<Bound>,
     /// What a person is told when `bound` lets the end come, in the dialect's own words.
     pub at_bound: Option<String>,
-    /// What the session holds fast for it from now on; null lets it go.
+    /// What the session holds fast for it from now on; null lets it go, at a stop only if the turn ends with it.
     pub keep: Option<Value>,
     /// Its runs, skipped ones too.
     pub runs: Vec<Run>,

@@ -42,6 +42,8 @@ const INHERITED: [&str; 14] = [
 /// The event as albedo names it; `None` where albedo has no such event.
 pub(super) fn moment(event: &Event) -> Option<EventName> {
     match event.name {
+        // A subagent's end is not that of the session, whose name its envelope bears.
+        EventName::SessionEnd if event.subagent().is_some() => None,
         // albedo tells of every call that ran, whether it succeeded or not.
         EventName::PostToolUseFailure => Some(EventName::PostToolUse),
         name => super::definitions::EVENTS.contains(&name).then_some(name),

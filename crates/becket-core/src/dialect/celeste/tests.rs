@@ -52,7 +52,7 @@ impl Files {
         let source = loaded.sources().iter().find(|source| source.path == path).unwrap();
         let before = self.0.get(STORE).and_then(Found::file).map(|file| file.bytes.to_vec());
         let ledger = Ledger::default();
-        let known = Known { ledger: &ledger, kept: None };
+        let known = Known { ledger: &ledger, kept: None, prompted: false };
         let question = Question { scope: &scope, known, source, answer, now: Timestamp(0) };
         match Celeste.decide(&question, before.as_deref()).unwrap() {
             StoreChange::Write(bytes) => self.put(STORE, bytes),
@@ -86,7 +86,7 @@ impl Files {
     fn load(&self, scope: &Scope, kept: Option<&Value>) -> Box<dyn Rules> {
         let found: Vec<Found> = Celeste.places(scope).iter().map(|place| self.read(place)).collect();
         let ledger = Ledger::default();
-        Celeste.load(scope, &found, &Known { ledger: &ledger, kept })
+        Celeste.load(scope, &found, &Known { ledger: &ledger, kept, prompted: false })
     }
 
     fn standings(&self) -> Vec<(String, &'static str, Standing)> {
@@ -264,7 +264,7 @@ fn a_home_that_is_not_absolute_turns_this_dialect_off() {
         scope.homes.home = home.into();
         assert_eq!(Celeste.places(&scope), []);
         let ledger = Ledger::default();
-        let rules = Celeste.load(&scope, &[], &Known { ledger: &ledger, kept: None });
+        let rules = Celeste.load(&scope, &[], &Known { ledger: &ledger, kept: None, prompted: false });
         assert!(rules.sources().is_empty() && rules.listens(&of("Stop")));
         let (said, _) = play_with(&*rules, &of("PreToolUse"), &Facts::default(), |_| panic!());
         assert_eq!((said.decision, said.notices.len(), rules.problems().len()), (Decision::Allow, 1, 1));

@@ -142,7 +142,7 @@ fn inherited(scope: &Scope) -> Vec<(OsString, OsString)> {
 /// A task is what one prompt sets going: the same for all its moments, another for the next prompt.
 pub(super) fn task_id(firing: &Firing<'_>) -> String {
     let Some(session) = &firing.event.session_id else { return String::new() };
-    let mut id = hash::of(format!("{session}\0{}", firing.session.prompts).as_bytes());
+    let mut id = hash::of(format!("{session}\0{}", firing.session.task()).as_bytes());
     id.truncate(32);
     id
 }

@@ -48,6 +48,11 @@ pub(super) struct Force {
 }
 
 impl Force {
+    /// Whether nobody can know what is enabled, and it would count.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.broken.is_some() && self.is_blocked()
+    }
+
     /// Whether build work is blocked.
     pub(super) fn is_blocked(&self) -> bool {
         self.snapshot.trusted
@@ -76,7 +81,7 @@ pub(super) struct Loaded {
     pub(super) live: Force,
     /// What the session's task goes by, where one is under way.
     pub(super) frozen: Option<Force>,
-    /// Whether the session holds anything, readable or not.
+    /// Whether the session holds anything, readable or not, or did once.
     pub(super) is_kept: bool,
     /// The moments that any definition listens to.
     pub(super) listened: Vec<Moment>,
@@ -132,8 +137,11 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Loaded 
         policy: profile.policy,
         agent: overlay.apply(profile.agent),
     };
-    let frozen: Option<Snapshot> =
-        known.kept.and_then(|kept| Snapshot::deserialize(kept).ok()).filter(|snapshot| snapshot.v == VERSION);
+    let frozen: Option<Snapshot> = match known.kept {
+        Some(kept) => Snapshot::deserialize(kept).ok().filter(|snapshot| snapshot.v == VERSION),
+        // A task is under way that was given where there was nothing to hold fast: it goes by nothing.
+        None => known.prompted.then(|| Snapshot { registrations: BTreeMap::new(), ..snapshot.clone() }),
+    };
 
     let mut files = loading.folders(at(0), at(1));
     files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -105,22 +105,24 @@ impl Loaded {
         self.is_kept || !self.sources.is_empty() || !self.live.snapshot.registrations.is_empty()
     }
 
-    /// A task begins: what it goes by is held fast, unless it cannot begin.
+    /// A task begins: what it goes by is held fast, unless it cannot begin. A subagent's prompt is within a task.
     fn prompt(&self, firing: &Firing<'_>) -> Said {
         let mut said = Said { notices: self.notices.clone(), ..Said::default() };
-        let prompt = firing.event.text("prompt").unwrap_or_default();
-        if firing.session.is_own_prompt(prompt) {
+        if firing.session.is_own_prompt(firing.event) {
             return said;
         }
-        let force = &self.live;
-        if firing.scope.mode == Mode::Build && force.is_blocked() {
+        let is_task = firing.event.subagent().is_none();
+        let force = if is_task { &self.live } else { self.frozen.as_ref().unwrap_or(&self.live) };
+        let is_blocked = firing.scope.mode == Mode::Build && force.is_blocked();
+        if is_blocked {
             said.decision = Decision::Deny;
             said.reason = Some(self.blocked(force));
             said.runs = self.blocked_runs(force, firing.event.name.as_str(), firing.look);
-            said.keep = self.is_kept.then_some(Value::Null);
-            return said;
         }
-        if self.holds_anything() {
+        if is_task && (is_blocked || force.is_unknown()) {
+            // Nothing is held fast: everything is read at each event.
+            said.keep = Some(Value::Null);
+        } else if is_task && self.holds_anything() {
             said.keep = serde_json::to_value(&force.snapshot).ok();
         }
         said
@@ -362,9 +364,10 @@ impl<'a> Walk<'a> {
     fn conclude(self) -> Said {
         let Self { loaded, firing, force, mut said, failures, .. } = self;
         let event = firing.event.name;
+        let is_end = matches!(event, EventName::Stop | EventName::StopFailure);
+        let is_over = is_end && firing.event.subagent().is_none();
+        said.keep = (is_over && loaded.is_kept).then_some(Value::Null);
         if failures.is_empty() {
-            let is_over = matches!(event, EventName::Stop | EventName::StopFailure);
-            said.keep = (is_over && loaded.is_kept).then_some(Value::Null);
             return said;
         }
         match event {
@@ -398,7 +401,6 @@ impl<'a> Walk<'a> {
                     format!("shadowcode: the hook {} failed: {}", failure.name, text::line(&failure.detail))
                 });
                 said.messages.extend(told);
-                said.keep = loaded.is_kept.then_some(Value::Null);
             }
         }
         said
