@@ -126,12 +126,31 @@ pub fn is_own_proc() -> bool {
     check().is_ok()
 }
 
-/// The numbers of the processes above this one, nearest first, as far as they are told. Of no meaning where it is not
-/// the [own `/proc`](is_own_proc).
-pub fn ancestors() -> impl Iterator<Item = u32> {
-    let parent = |pid| Stat::of(pid).and_then(|stat| Pid::from_raw(stat.parent));
-    std::iter::successors(parent(getpid()), move |pid| parent(*pid))
-        .map(|pid| pid.as_raw_nonzero().get().unsigned_abs())
+/// The numbers of the processes above this one, nearest first, as far as they are told. `None` where they come and go so
+/// fast that nobody can tell. Of no meaning where it is not the [own `/proc`](is_own_proc).
+pub fn ancestors() -> Option<Vec<u32>> {
+    /// Whoever is orphaned has another parent at once: each try begins with whom it has by then.
+    const TRIES: usize = 1000;
+    (0..TRIES).find_map(|_| climb())
+}
+
+/// `None` if one of them went meanwhile.
+fn climb() -> Option<Vec<u32>> {
+    let mut above = Vec::new();
+    let mut child = getpid();
+    let Some(mut stat) = Stat::of(child) else { return Some(above) };
+    while let Some(parent) = Pid::from_raw(stat.parent) {
+        let next = Stat::of(parent);
+        // What was read is the parent's only if it still is the parent, and that it is not told of only then means
+        // that it is hidden.
+        if Stat::of(child)?.parent != stat.parent {
+            return None;
+        }
+        above.push(parent.as_raw_nonzero().get().unsigned_abs());
+        let Some(next) = next else { break };
+        (child, stat) = (parent, next);
+    }
+    Some(above)
 }
 
 /// At most 15 bytes of the name of the program that a process runs, which may be no text. `None` for one that is gone or
@@ -279,7 +298,8 @@ mod tests {
         assert_eq!(Stat::of(me).map(|stat| stat.life), Some(Life::Alive));
         assert!(everybody().expect("they can be listed").contains(&me));
         assert_eq!(check(), Ok(()));
-        assert_eq!(ancestors().next(), Some(std::os::unix::process::parent_id()));
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(ancestors().and_then(|above| above.first().copied()), Some(parent));
         let name = fs::read("/proc/self/comm").expect("it can be read");
         assert_eq!(program_name(std::process::id()).as_deref(), name.strip_suffix(b"\n"));
     }

@@ -9,6 +9,7 @@ use becket_exec::{
     Custody, End, Keeper, KeeperError, LastWords, forget_last_words, keeper_main, set_last_words,
 };
 
+use crate::ancestry;
 use crate::support::*;
 use crate::{output, tests};
 
@@ -67,6 +68,7 @@ pub(crate) fn play(role: &str, args: &[String]) {
             let Err(error) = keeper_main();
             eprintln!("{error}");
         }
+        "climb" => ancestry::climb(&args[0], &args[1], &args[2]),
         "many" => many(),
         "gibibyte" => output::play_gibibyte(),
         "forker" => forker(),
