@@ -207,6 +207,8 @@ proptest! {
         last in prop::sample::select(vec!["{{path}}", " {{path}}", "; echo {{path}}"]),
     ) {
         let command = format!("echo {}{last}", parts.concat());
+        // A function that calls itself would never end.
+        prop_assume!(!command.replace(' ', "").contains("()"));
         if let Some(script) = filled(&command) {
             printed(&script)?;
         }
