@@ -1,5 +1,7 @@
 //! Templates of Celeste's protocol v1, read by real shells: whatever command they are filled into, their values stay words.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
