@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::{self, JsonError, Object};
-use crate::spelling;
+use crate::spelling::{self, InputError};
 use crate::tool::{Kind, ToolCall};
 
 /// Largest envelope that is read, in bytes: 64 MiB.
@@ -133,20 +133,9 @@ pub enum EventError {
         /// The field's name.
         field: &'static str,
     },
-    /// Two keys of the tool's input that mean the same thing and say different things.
-    #[error("`tool_input` has both `{first}` and `{second}`, which name the same thing and differ")]
-    Ambiguous {
-        /// One key.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-    },
-    /// A key of the tool's input that every guard must be able to read, and none can.
-    #[error("`tool_input.{field}` is not a text, so no guard could read it")]
-    Unreadable {
-        /// The key.
-        field: &'static str,
-    },
+    /// A tool's input that cannot be judged.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// A tool kind that is not in the vocabulary.
     #[error("unknown `tool_kind` {}", crate::text::quote(.0))]
     UnknownKind(String),
@@ -235,9 +224,7 @@ impl Event {
     #[must_use]
     pub fn with_input(&self, input: Object) -> Self {
         let mut event = self.clone();
-        if let Some(tool) = &mut event.tool {
-            tool.input = Some(input);
-        }
+        event.tool = event.tool.map(|tool| tool.with_input(input));
         event
     }
 }
@@ -261,13 +248,11 @@ fn tool_call(event: EventName, fields: &Object) -> Result<ToolCall, EventError> 
         Some(word) => word.parse::<Kind>().map_err(|()| EventError::UnknownKind(word.to_owned()))?,
         None => Kind::of(name, input.as_ref()),
     };
-    if let Some((first, second)) = input.as_ref().and_then(|input| spelling::ambiguity(kind, input)) {
-        return Err(EventError::Ambiguous { first, second });
-    }
-    if event.is_gate()
-        && let Some(field) = input.as_ref().and_then(|input| spelling::unreadable(kind, input))
-    {
-        return Err(EventError::Unreadable { field });
+    if let Some(input) = &input {
+        spelling::check_keys(kind, input)?;
+        if event.is_gate() {
+            spelling::check_texts(kind, input)?;
+        }
     }
     let call_id = string(fields, "tool_use_id")?.map(str::to_owned);
     Ok(ToolCall { name: name.to_owned(), kind, input, call_id })

@@ -98,7 +98,7 @@ pub struct File {
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, with what is not UTF-8 replaced.
+    /// Its name; of one that is not UTF-8 what shows it, with `\xNN` for what is no text.
     pub name: String,
     /// Its content; `None` where the ending was not asked for.
     pub found: Option<Found>,
@@ -119,6 +119,9 @@ pub enum Refusal {
     /// The files before it in its folder hold this many bytes already.
     #[error("the files before it in its folder hold more than {} MiB, and no more are read", .0 >> 20)]
     Crowded(u64),
+    /// Not UTF-8: no list could show it and no answer name it.
+    #[error("its name is not valid UTF-8")]
+    Name,
     /// A symbolic link where none may stand.
     #[error("it is reached through a symlink")]
     Link,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use becket_core::place::{self, Entry, Found, Links, Place, Refusal, What};
 use becket_core::scope::Scope;
+use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{
     CWD, Dir, FileType, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, fstat, fstatfs, lstat,
@@ -178,21 +179,25 @@ impl<'a> Reader<'a> {
         let mut bytes = 0;
         let mut entries = Vec::new();
         for name in names {
-            let utf8 = String::from_utf8(name);
-            let wanted = utf8.as_ref().is_ok_and(|name| endings.iter().any(|ending| name.ends_with(ending)));
+            let wanted = endings.iter().any(|ending| name.ends_with(ending.as_bytes()));
             let count = if wanted { &mut taken.0 } else { &mut taken.1 };
             if *count == most {
                 more |= wanted;
                 continue;
             }
             *count += 1;
-            let name = utf8.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+            let Ok(name) = std::str::from_utf8(&name) else {
+                let quoted = text::quote_of(&name);
+                let name = quoted[1..quoted.len() - 1].to_owned();
+                entries.push(Entry { name, found: wanted.then_some(Found::Refused(Refusal::Name)) });
+                continue;
+            };
             let found = wanted.then(|| match bytes {
-                0..=FOLDER_BYTES => settle(self.file(place, &place.path.join(&name))),
+                0..=FOLDER_BYTES => settle(self.file(place, &place.path.join(name))),
                 _ => Found::Refused(Refusal::Crowded(FOLDER_BYTES)),
             });
             bytes += found.as_ref().and_then(Found::file).map_or(0, |file| file.bytes.len() as u64);
-            entries.push(Entry { name, found });
+            entries.push(Entry { name: name.to_owned(), found });
         }
         Ok(Found::Folder { entries, more })
     }
@@ -461,6 +466,21 @@ mod tests {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!((names, more), (vec!["0.txt", "1.txt", "a.yaml", "b.yaml"], true));
         assert!(entries[0].found.is_none() && entries[2].found.is_some());
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_told() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let (_keep, root) = temporary();
+        for name in [&b"a\xff.yaml"[..], b"b\xff.txt", b"c.yaml"] {
+            fs::write(root.as_std_path().join(std::ffi::OsStr::from_bytes(name)), "").unwrap();
+        }
+        let what = What::Folder { endings: &[".yaml"], most: 9 };
+        let Found::Folder { entries, .. } = read(&Place { what, ..Place::file(root, 99) }) else { panic!() };
+        let entry = |at: usize| (entries[at].name.as_str(), entries[at].found.as_ref());
+        assert_eq!(entry(0), ("a\\xff.yaml", Some(&Found::Refused(Refusal::Name))));
+        assert_eq!(entry(1), ("b\\xff.txt", None));
+        assert!(entries[2].found.as_ref().unwrap().file().is_some());
     }
 
     #[test]

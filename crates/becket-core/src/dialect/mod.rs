@@ -180,6 +180,13 @@ pub struct Firing<'a> {
     pub session: &'a Facts,
 }
 
+impl Firing<'_> {
+    /// Whether a hook may change the input. What a second look judges is what will run, and stays that for every guard.
+    pub fn takes_rewrites(&self) -> bool {
+        self.look == 1
+    }
+}
+
 /// What a dialect wants next.
 #[derive(Debug)]
 pub enum Step {
