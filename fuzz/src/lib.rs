@@ -18,7 +18,7 @@ use becket_core::outcome::{Decision, Outcome};
 use becket_core::place::{Entry, File, Found, Place, What};
 use becket_core::scope::{Homes, Mode, Scope, Settings};
 use becket_core::session::{Fact, Facts, OpenCall, line};
-use becket_core::{merge, paths, text as safe};
+use becket_core::{merge, patch, paths, text as safe};
 use becket_hosts::Host;
 use becket_hosts::answer;
 use becket_hosts::decode::{Beside, Heard, decode};
@@ -223,7 +223,7 @@ pub fn journal(bytes: &[u8]) {
 /// Text made fit to be shown, and the files that a patch names.
 pub fn text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    drop(paths::in_patch(&text));
+    drop(patch::files(&text));
     for shown in [safe::line(&text).into_owned(), safe::quote(&text)] {
         assert!(!shown.chars().any(char::is_control), "{shown:?}");
     }
