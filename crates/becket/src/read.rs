@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 
+pub use becket_core::place::absolute;
 use becket_core::place::{self, Entry, Found, Links, Place, Refusal, What};
 use becket_core::scope::Scope;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -326,22 +327,6 @@ pub(crate) fn resolved(path: &Utf8Path) -> Utf8PathBuf {
     path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned())
 }
 
-/// A path made absolute without touching links: `.` and `..` are taken out by name.
-pub fn absolute(path: &Utf8Path, current: &Utf8Path) -> Utf8PathBuf {
-    use camino::Utf8Component;
-    let mut whole = Utf8PathBuf::new();
-    for component in current.join(path).components() {
-        match component {
-            Utf8Component::CurDir => {}
-            Utf8Component::ParentDir => {
-                whole.pop();
-            }
-            other => whole.push(other),
-        }
-    }
-    whole
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -527,11 +512,5 @@ mod tests {
         assert_eq!(read(&Place::file(&path, 9)).file().unwrap().unsafe_store, None);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
         assert!(read(&Place::file(&path, 9)).file().unwrap().unsafe_store.is_some());
-    }
-
-    #[test]
-    fn paths_are_made_absolute_by_name() {
-        assert_eq!(absolute("../x/./y".into(), "/a/b".into()), "/a/x/y");
-        assert_eq!(absolute("/p//q/".into(), "/a".into()), "/p/q");
     }
 }

@@ -60,11 +60,8 @@ impl Rules for Loaded {
         if firing.event.name == EventName::UserPromptSubmit {
             return Step::Done(Box::new(self.prompt(firing)));
         }
-        let mut happenings = moments::of(firing.event, firing.scope);
-        if firing.session.is_blocked(firing.event) {
-            // That a gate blocked the call is no error of the tool, whoever's gate it was.
-            happenings.retain(|happening| happening.moment != Moment::OnError);
-        }
+        let was_blocked = firing.session.is_blocked(firing.event);
+        let happenings = moments::of(firing.event, firing.scope, was_blocked);
         let force = self.frozen.as_ref().unwrap_or(&self.live);
         let mut walk = Walk {
             loaded: self,
