@@ -1,5 +1,7 @@
 //! One definition file: its six fields, their limits and the order in which they are checked.
 
+use serde::{Deserialize, Serialize};
+
 use super::tree::{self, Mistake, Node};
 use crate::text;
 
@@ -31,7 +33,8 @@ const NAME_LIMIT: usize = 80;
 const LONGEST: u64 = 120;
 
 /// A moment at which ShadowCode runs hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Moment {
     BeforeCommand,
     AfterEdit,

@@ -41,6 +41,12 @@ impl Happening {
             detail: String::new(),
         }
     }
+
+    /// Whether a hook runs then that has these events and this path suffix.
+    pub(super) fn is_for(&self, events: &[Moment], path_suffix: &str) -> bool {
+        events.contains(&self.moment)
+            && (path_suffix.is_empty() || self.paths.iter().any(|path| path.ends_with(path_suffix)))
+    }
 }
 
 /// The moments that an event could be, whatever is in it.
