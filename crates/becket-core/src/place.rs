@@ -29,7 +29,7 @@ impl Place {
 pub enum What {
     /// One regular file.
     File,
-    /// The entries directly in a folder, in byte order of their names.
+    /// The entries directly in a folder, in byte order of their names. Directories are none; links to them are.
     Folder {
         /// Only names with one of these endings are read; others are told by name alone.
         endings: &'static [&'static str],

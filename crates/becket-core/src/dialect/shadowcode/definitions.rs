@@ -294,10 +294,12 @@ pub(super) enum FileName {
 
 /// Judges a file's name.
 pub(super) fn file_name(name: &str) -> FileName {
+    if name.ends_with(".py") {
+        return FileName::Python;
+    }
     match name.rsplit_once('.') {
         // A name that is all ending has none.
         None | Some(("", _)) => FileName::Other,
-        Some((_, "py")) => FileName::Python,
         Some((stem, ending)) if ENDINGS.contains(&ending) => {
             if is_name(stem) {
                 FileName::Definition
@@ -481,6 +483,9 @@ mod tests {
             ("x.YAML", FileName::Other),
             ("x.py", FileName::Python),
             ("a.b.py", FileName::Python),
+            (".py", FileName::Python),
+            ("x.PY", FileName::Other),
+            ("py", FileName::Other),
             ("README", FileName::Other),
             ("x.yaml.bak", FileName::Other),
         ] {

@@ -381,6 +381,9 @@ impl<'s> Loading<'s> {
             match found {
                 Found::Missing => {}
                 Found::Folder { entries, more } => {
+                    // What is beyond the window hangs on the order, and ShadowCode lists without regard to case.
+                    let mut entries: Vec<&Entry> = entries.iter().collect();
+                    entries.sort_by_cached_key(|entry| entry.name.to_lowercase());
                     for entry in entries {
                         self.entry(folder, entry, &mut files);
                     }
@@ -449,11 +452,8 @@ impl<'s> Loading<'s> {
 
     fn issue(&mut self, path: &str, place: (Option<usize>, Option<usize>), message: String) {
         if self.shown.len() + self.issues.len() < SHOWN {
-            let at = match place {
-                (Some(line), Some(column)) => format!(":{line}:{column}"),
-                _ => String::new(),
-            };
-            self.issues.push(format!("{}{at}: {message}", text::line(path)));
+            // ShadowCode's own form, without a place in the file.
+            self.issues.push(format!("{}: {message}", text::line(path)));
         } else {
             self.left_out += 1;
         }
