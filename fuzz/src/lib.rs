@@ -18,7 +18,7 @@ use becket_core::outcome::{Decision, Outcome};
 use becket_core::place::{Entry, File, Found, Place, What};
 use becket_core::scope::{Homes, Mode, Scope, Settings};
 use becket_core::session::{Fact, Facts, OpenCall, line};
-use becket_core::{merge, patch, paths, text as safe};
+use becket_core::{merge, patch, text as safe};
 use becket_hosts::Host;
 use becket_hosts::answer;
 use becket_hosts::decode::{Beside, Heard, decode};
