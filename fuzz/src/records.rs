@@ -4,7 +4,7 @@ use becket_core::journal::Record;
 use becket_core::ledger::Ledger;
 use becket_core::session::{Fact, Facts, line};
 use becket_core::tool::{Kind, ToolCall};
-use becket_core::{paths, redact, text as safe};
+use becket_core::{patch, paths, redact, text as safe};
 
 /// The lines of a session: their sum reads back, or there is none.
 pub fn session(bytes: &[u8]) {
@@ -42,7 +42,7 @@ pub fn text(bytes: &[u8]) {
         drop(safe::bounded(&text, limit));
     }
     drop(redact::mask(&text));
-    let named = paths::in_patch(&text);
+    let named = patch::files(&text);
     assert!(named.iter().all(|path| !path.is_empty()));
     for name in ["Bash", "apply_patch"] {
         let input = [("command".to_owned(), text.clone().into_owned().into())].into_iter().collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 /// Something to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Place {
 pub enum What {
     /// One regular file.
     File,
-    /// The entries directly in a folder, in byte order of their names.
+    /// The entries directly in a folder, in byte order of their names. Directories are none; links to them are.
     Folder {
         /// Only names with one of these endings are read; others are told by name alone.
         endings: &'static [&'static str],
@@ -142,4 +142,37 @@ pub enum Refusal {
 /// Whether `path` is `directory` or lies below it, by components.
 pub fn is_inside(path: &Utf8Path, directory: &Utf8Path) -> bool {
     path.starts_with(directory)
+}
+
+/// A path made absolute without touching links: `.` and `..` are taken out by name.
+pub fn absolute(path: &Utf8Path, current: &Utf8Path) -> Utf8PathBuf {
+    let mut whole = Utf8PathBuf::new();
+    for component in current.join(path).components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir => {
+                whole.pop();
+            }
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_made_absolute_by_name() {
+        for (path, current, whole) in [
+            ("../x/./y", "/a/b", "/a/x/y"),
+            ("/p//q/", "/a", "/p/q"),
+            ("../../../x", "/a/b", "/x"),
+            ("a/../../b", "/w", "/b"),
+            (".", "/w", "/w"),
+        ] {
+            assert_eq!(absolute(path.into(), current.into()), whole, "{path}");
+        }
+    }
 }

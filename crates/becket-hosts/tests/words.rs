@@ -42,6 +42,34 @@ fn a_denied_call() {
 }
 
 #[test]
+fn who_sends_what_claude_code_does_not_is_answered_at_the_top_too() {
+    let other = |name| {
+        let mut event = event_of(name);
+        event.fields.insert("timestamp".to_owned(), "2026-08-22T10:00:00Z".into());
+        event
+    };
+    for name in [EventName::PreToolUse, EventName::PermissionRequest, EventName::PostToolUse, EventName::Stop]
+    {
+        for decision in [Decision::Allow, Decision::Grant, Decision::Ask, Decision::Deny, Decision::Halt] {
+            let outcome = Outcome { additional_context: vec!["c".to_owned()], ..outcome(name, decision) };
+            let said: Value =
+                serde_json::from_str(&encode(Host::Claude, &other(name), &outcome).stdout).unwrap();
+            let alone = say(Host::Claude, &outcome);
+            for (key, value) in alone.as_object().unwrap() {
+                assert_eq!(&said[key], value, "what Claude Code is told stays: {said}");
+            }
+            let specific = &alone["hookSpecificOutput"];
+            for key in ["permissionDecision", "permissionDecisionReason", "additionalContext"] {
+                assert_eq!(said[key], specific[key], "{said}");
+            }
+            for key in ["behavior", "message"] {
+                assert_eq!(said[key], specific["decision"][key], "{said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn nothing_to_say_is_said() {
     let nothing = Outcome::nothing(EventName::PreToolUse);
     for host in [Host::Claude, Host::Codex, Host::Gemini] {

@@ -6,13 +6,14 @@ use std::io::Read as _;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 
+pub use becket_core::place::absolute;
 use becket_core::place::{self, Entry, Found, Links, Place, Refusal, What};
 use becket_core::scope::Scope;
 use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{
-    CWD, Dir, FileType, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, fstat, fstatfs, lstat,
-    open, openat2,
+    AtFlags, CWD, Dir, FileType, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, fstat, fstatfs,
+    lstat, open, openat2, statat,
 };
 use rustix::io::Errno;
 
@@ -110,10 +111,11 @@ impl<'a> Reader<'a> {
                     Err(errno) => Err(Refusal::Io(errno.to_string())),
                 },
             },
-            (Err(Errno::NOTDIR), Links::Follow) => {
-                Err(Refusal::Io("something above it is not a directory".to_owned()))
+            (Err(Errno::NOENT), _) => Ok(None),
+            (Err(Errno::NOTDIR), Links::Follow | Links::Beneath { .. }) => {
+                let itself = if flags.contains(OFlags::DIRECTORY) { "it, or " } else { "" };
+                Err(Refusal::Io(format!("{itself}something above it is not a directory")))
             }
-            (Err(Errno::NOENT), _) | (Err(Errno::NOTDIR), Links::Beneath { .. }) => Ok(None),
             // Something that is no directory stands where one must be: a link's stand-in, or a link itself.
             (Err(Errno::LOOP | Errno::NOTDIR), Links::Refuse { .. }) => Err(Refusal::Link),
             (Err(Errno::XDEV), _) => Err(Refusal::Escapes),
@@ -162,12 +164,19 @@ impl<'a> Reader<'a> {
         };
         let mut names = Vec::new();
         let mut more = false;
-        for entry in Dir::new(fd).map_err(|errno| Refusal::Io(errno.to_string()))? {
-            let entry = entry.map_err(|errno| Refusal::Io(errno.to_string()))?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
+        let io = |errno: Errno| Refusal::Io(errno.to_string());
+        let mut directory = Dir::new(fd).map_err(io)?;
+        while let Some(entry) = directory.read() {
+            let entry = entry.map_err(io)?;
+            let mut kind = entry.file_type();
+            if kind == FileType::Unknown {
+                let stat = statat(directory.fd().map_err(io)?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+                kind = stat.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
+            }
+            if kind == FileType::Directory {
                 continue;
             }
+            let name = entry.file_name().to_bytes();
             if names.len() == MOST_NAMES {
                 more = true;
                 break;
@@ -317,34 +326,12 @@ fn planted(file: &File, scope: &Scope) -> Option<String> {
 /// Whether anything is at an absolute path, links followed.
 pub(crate) fn exists(path: &Utf8Path) -> bool {
     path.is_absolute()
-        && rustix::fs::accessat(
-            CWD,
-            path.as_std_path(),
-            rustix::fs::Access::EXISTS,
-            rustix::fs::AtFlags::empty(),
-        )
-        .is_ok()
+        && rustix::fs::accessat(CWD, path.as_std_path(), rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()
 }
 
 /// A path with links resolved; itself where it cannot be.
 pub(crate) fn resolved(path: &Utf8Path) -> Utf8PathBuf {
     path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned())
-}
-
-/// A path made absolute without touching links: `.` and `..` are taken out by name.
-pub fn absolute(path: &Utf8Path, current: &Utf8Path) -> Utf8PathBuf {
-    use camino::Utf8Component;
-    let mut whole = Utf8PathBuf::new();
-    for component in current.join(path).components() {
-        match component {
-            Utf8Component::CurDir => {}
-            Utf8Component::ParentDir => {
-                whole.pop();
-            }
-            other => whole.push(other),
-        }
-    }
-    whole
 }
 
 #[cfg(test)]
@@ -484,6 +471,27 @@ mod tests {
     }
 
     #[test]
+    fn directories_are_none_of_a_folders_files() {
+        let (_keep, root) = temporary();
+        fs::create_dir_all(root.join("folder/a.yaml")).unwrap();
+        fs::write(root.join("folder/b.yaml"), "").unwrap();
+        symlink("a.yaml", root.join("folder/c.yaml")).unwrap();
+        let what = What::Folder { endings: &[".yaml"], most: 2 };
+        let links = Links::Beneath { root: root.clone() };
+        let of = |path: &str| read(&Place { what, links: links.clone(), ..Place::file(root.join(path), 9) });
+        let Found::Folder { entries, more } = of("folder") else { panic!() };
+        assert_eq!((entries.len(), more), (2, false));
+        assert!(entries[0].found.as_ref().unwrap().file().is_some());
+        assert_eq!(entries[1].found, Some(Found::Refused(Refusal::NotRegular)));
+        // A file in a folder's place, or above it, is no missing folder.
+        for path in ["folder/b.yaml", "folder/b.yaml/below"] {
+            let told = Found::Refused(Refusal::Io("it, or something above it is not a directory".to_owned()));
+            assert_eq!(of(path), told, "{path}");
+        }
+        assert_eq!(of("none"), Found::Missing);
+    }
+
+    #[test]
     fn a_folder_of_large_files_is_read_to_its_bound() {
         let directory = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(directory.path()).unwrap();
@@ -547,11 +555,5 @@ mod tests {
         assert_eq!(read(&Place::file(&path, 9)).file().unwrap().unsafe_store, None);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
         assert!(read(&Place::file(&path, 9)).file().unwrap().unsafe_store.is_some());
-    }
-
-    #[test]
-    fn paths_are_made_absolute_by_name() {
-        assert_eq!(absolute("../x/./y".into(), "/a/b".into()), "/a/x/y");
-        assert_eq!(absolute("/p//q/".into(), "/a".into()), "/p/q");
     }
 }
