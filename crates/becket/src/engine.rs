@@ -373,7 +373,7 @@ impl Engine {
             return Ok(());
         }
         let mut outcome = outcome.clone();
-        mask(&mut outcome);
+        redact::mask_outcome(&mut outcome);
         records.push(Record {
             v: journal::VERSION,
             at: home::now(),
@@ -398,14 +398,4 @@ fn cannot_tell(event: EventName, why: &str) -> Outcome {
     }
     outcome.messages.push(format!("becket: {message}"));
     outcome
-}
-
-/// Masks secrets in what hooks wrote: the verdict goes by it raw, the record does not keep it so.
-fn mask(outcome: &mut Outcome) {
-    let single = [&mut outcome.reason, &mut outcome.continue_with].into_iter().flatten();
-    let feedback = outcome.result.iter_mut().map(|result| &mut result.feedback);
-    let lists = outcome.additional_context.iter_mut().chain(&mut outcome.messages);
-    for text in single.chain(feedback).chain(lists) {
-        *text = redact::mask(text);
-    }
 }
