@@ -335,7 +335,7 @@ pub(crate) fn distrust(stat: &Stat) -> Option<String> {
     }
     // A group that is the user's own, as many systems make one for each user, is nobody else.
     let group = stat.st_mode & 0o020 != 0 && stat.st_gid != rustix::process::getegid().as_raw();
-    (group || stat.st_mode & 0o002 != 0).then(|| "others may write it".to_owned())
+    (group || stat.st_mode & 0o002 != 0).then(|| "others may write it (`chmod go-w` mends that)".to_owned())
 }
 
 /// Whether links led to a file in the workspace.
