@@ -14,6 +14,20 @@ use crate::tool::{Kind, ToolCall};
 /// Largest envelope that is read, in bytes: 64 MiB.
 pub const MAX_ENVELOPE: usize = 64 << 20;
 
+/// Keys of an envelope that are text in every event that has them.
+const TEXTS: [&str; 10] = [
+    "prompt",
+    "source",
+    "trigger",
+    "reason",
+    "last_assistant_message",
+    "agent_id",
+    "permission_mode",
+    "tool_name",
+    "tool_use_id",
+    "tool_kind",
+];
+
 macro_rules! event_names {
     ($($name:ident),* $(,)?) => {
         /// The events of the common vocabulary.
@@ -187,8 +201,8 @@ impl Event {
         };
         let session_id = string(&fields, "session_id")?.filter(|id| !id.is_empty()).map(str::to_owned);
         let cwd = string(&fields, "cwd")?.filter(|cwd| !cwd.is_empty()).map(Utf8PathBuf::from);
-        // Fields that dialects hand on as text are checked here, once for all of them.
-        for field in ["prompt", "source", "trigger", "reason", "last_assistant_message", "agent_id"] {
+        // Checked here, once for all who read or hand them on, whatever the event.
+        for field in TEXTS {
             string(&fields, field)?;
         }
         match name {
@@ -326,6 +340,12 @@ mod tests {
             of(r#"{"hook_event_name":"Stop","session_id":5}"#),
             "`session_id` must be a string, not a number"
         );
+        for field in TEXTS {
+            for value in ["5", "true", "[\"plan\"]", "{}"] {
+                let told = of(&format!(r#"{{"hook_event_name":"Notification","{field}":{value}}}"#));
+                assert!(told.starts_with(&format!("`{field}` must be a string, not ")), "{told}");
+            }
+        }
         assert_eq!(
             of(r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":[]}"#),
             "`tool_input` must be an object, not an array"

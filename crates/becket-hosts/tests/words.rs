@@ -244,7 +244,44 @@ fn what_no_reply_carries_stands_on_stderr() {
     let mut end = Outcome::nothing(EventName::SessionEnd);
     end.messages = vec!["m".to_owned()];
     let words = encode(Host::Codex, &event_of(EventName::SessionEnd), &end);
-    assert_eq!(words, Words { stdout: "{}\n".to_owned(), stderr: "m\n".to_owned(), exit: 0 });
+    assert_eq!(
+        words,
+        Words { stdout: "{}\n".to_owned(), stderr: "m\n".to_owned(), exit: 0, exit_unheard: 0 }
+    );
+}
+
+#[test]
+fn words_that_are_lost_at_a_gate_refuse_unless_they_gave_leave() {
+    for host in Host::ALL {
+        for row in host.rows() {
+            let event = event_of(row.event);
+            let unheard = |outcome: &Outcome| encode(host, &event, outcome).exit_unheard;
+            let of = |decision| unheard(&outcome(row.event, decision));
+            let mut leave = Outcome::nothing(row.event);
+            leave.messages = vec!["m".to_owned()];
+            leave.additional_context = vec!["c".to_owned()];
+            assert_eq!([unheard(&leave), of(Decision::Grant)], [0, 0], "{host} {}", row.event);
+            let rewrites = row.event.is_gate();
+            let rewrite = Outcome {
+                updated_input: Some(object(json!({"command": "safe", "description": "d"}))),
+                ..Outcome::nothing(row.event)
+            };
+            assert_eq!(unheard(&rewrite) == 2, rewrites, "{host} {}", row.event);
+            // Where nothing can be kept from happening, nothing is.
+            for (decision, answer) in
+                [(Decision::Ask, Answer::Ask), (Decision::Deny, Answer::Deny), (Decision::Halt, Answer::Halt)]
+            {
+                let can = row.way(answer) != Way::Cannot
+                    && (row.way(answer) != Way::Held || row.way(Answer::Deny) == Way::Honoured);
+                assert_eq!(
+                    of(decision) == 2,
+                    row.event.is_gate() && can,
+                    "{host} {} {decision:?}",
+                    row.event
+                );
+            }
+        }
+    }
 }
 
 // ---- what an agent does with the words, told from its documents and not from the encoder ----

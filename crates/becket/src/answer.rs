@@ -226,6 +226,13 @@ impl Engine {
         Ok(scope.workspace)
     }
 
+    /// What a person approved of this source last, where that is kept, so that a change can be shown as one.
+    pub fn approved_content(&self, loaded: &Loaded, source: &Source) -> Option<Vec<u8>> {
+        let entry = loaded.ledger.entry(source.dialect, &source.path);
+        let entry = entry.filter(|entry| entry.answer == Answer::Approve)?;
+        loaded.home.as_ref()?.content(entry.content.as_ref().unwrap_or(&entry.hash))
+    }
+
     /// Whether a person's approval of this source can be taken back without the hash of its content.
     pub fn forgets_unseen(&self, source: &Source) -> bool {
         source.hash.is_none() || self.dialect(source).is_ok_and(Dialect::forgets_unseen)

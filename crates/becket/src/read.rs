@@ -135,17 +135,7 @@ impl<'a> Reader<'a> {
         links: ResolveFlags,
     ) -> Result<OwnedFd, Errno> {
         let inside = path.strip_prefix(root).map_err(|_| Errno::XDEV)?;
-        let root = self.root(root)?;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
-        // The kernel gives EAGAIN when the tree moved under a lookup that must not leave it.
-        loop {
-            match openat2(root, inside.as_std_path(), flags, Mode::empty(), resolve) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                // Old kernels have no such call, and some sandboxes forbid it.
-                Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, inside, flags),
-                result => return result,
-            }
-        }
+        open_inside(self.root(root)?, inside, flags, Mode::empty(), links)
     }
 
     fn file(&mut self, place: &Place, path: &Utf8Path) -> Result<Found, Refusal> {
@@ -227,9 +217,57 @@ fn way_to(place: &Place) -> Option<&str> {
     Some(&path[..path.len() - rest])
 }
 
+/// Opens a path below a directory without leaving it.
+fn open_inside(
+    root: &OwnedFd,
+    inside: &Utf8Path,
+    flags: OFlags,
+    mode: Mode,
+    links: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
+    // The kernel gives EAGAIN when the tree moved under a lookup that must not leave it.
+    loop {
+        match openat2(root, inside.as_std_path(), flags, mode, resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // Old kernels have no such call, and some sandboxes forbid it.
+            Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, inside, flags, mode),
+            result => return result,
+        }
+    }
+}
+
+/// Opens a file below a directory for reading and appending, created (mode 0600) where it is missing. No link below the
+/// directory is followed.
+///
+/// # Errors
+/// It cannot be opened, or it is no regular file that could be believed.
+pub(crate) fn open_own(root: &Utf8Path, inside: &Utf8Path) -> Result<File, Refusal> {
+    let io = |errno: Errno| Refusal::Io(errno.to_string());
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(root.as_std_path(), directory, Mode::empty()).map_err(io)?;
+    // Without NONBLOCK opening a FIFO could wait.
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let opened = open_inside(&root, inside, flags, mode, ResolveFlags::NO_SYMLINKS);
+    let file = opened.map_err(|errno| match errno {
+        Errno::LOOP | Errno::NOTDIR => Refusal::Link,
+        Errno::ISDIR | Errno::NXIO => Refusal::NotRegular,
+        errno => io(errno),
+    })?;
+    let stat = fstat(&file).map_err(io)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Refusal::NotRegular);
+    }
+    match distrust(&stat) {
+        Some(why) => Err(Refusal::Io(why)),
+        None => Ok(file.into()),
+    }
+}
+
 /// Opens a path below a directory without following any link, one step after the other: stricter than the system's own
 /// way, which follows links that stay inside where those may.
-fn step_by_step(root: &OwnedFd, inside: &Utf8Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn step_by_step(root: &OwnedFd, inside: &Utf8Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let mut names = inside.components().peekable();
     let mut directory: Option<OwnedFd> = None;
     while let Some(name) = names.next() {
@@ -237,7 +275,7 @@ fn step_by_step(root: &OwnedFd, inside: &Utf8Path, flags: OFlags) -> Result<Owne
         let is_last = names.peek().is_none();
         let how = if is_last { flags } else { OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC };
         let above = directory.as_ref().unwrap_or(root);
-        let opened = rustix::fs::openat(above, name, how | OFlags::NOFOLLOW, Mode::empty())?;
+        let opened = rustix::fs::openat(above, name, how | OFlags::NOFOLLOW, mode)?;
         if is_last {
             return Ok(opened);
         }
@@ -311,7 +349,7 @@ pub(crate) fn distrust(stat: &Stat) -> Option<String> {
     }
     // A group that is the user's own, as many systems make one for each user, is nobody else.
     let group = stat.st_mode & 0o020 != 0 && stat.st_gid != rustix::process::getegid().as_raw();
-    (group || stat.st_mode & 0o002 != 0).then(|| "others may write it".to_owned())
+    (group || stat.st_mode & 0o002 != 0).then(|| "others may write it (`chmod go-w` mends that)".to_owned())
 }
 
 /// Whether links led to a file in the workspace.
@@ -413,7 +451,7 @@ mod tests {
         symlink("deep", root.join("in/linked")).unwrap();
         symlink("file", root.join("in/deep/inner")).unwrap();
         let directory = open(root.as_std_path(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
-        let of = |path: &str| step_by_step(&directory, path.into(), OFlags::RDONLY).map(drop);
+        let of = |path: &str| step_by_step(&directory, path.into(), OFlags::RDONLY, Mode::empty()).map(drop);
         assert_eq!(of("in/deep/file"), Ok(()));
         assert_eq!(of("in/deep/none"), Err(Errno::NOENT));
         assert_eq!(of("in/deep/inner"), Err(Errno::LOOP));

@@ -96,9 +96,13 @@ impl Albedo {
         if seal::standing(path, "", seal, known).0 != Standing::Changed {
             return;
         }
+        let quoted = crate::spelling::shell_quote(path);
         self.note_problem(
             path,
-            "its hooks were approved, and the file is gone; take the approval back with `becket forget`",
+            &format!(
+                "its hooks were approved, and the file is gone; take the approval back with `becket forget {}`",
+                text::line(&quoted)
+            ),
         );
         self.plans.push(Vec::new());
         self.sources.push(Source {

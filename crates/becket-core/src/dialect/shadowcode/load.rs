@@ -317,10 +317,7 @@ impl<'s> Loading<'s> {
                 "it lies inside the workspace, so whoever writes there could have planted it".to_owned(),
                 (None, None),
             ),
-            Found::File(File { unsafe_store: Some(why), .. }) => {
-                let quoted = crate::spelling::shell_quote(path.as_str());
-                (format!("{why} (`chmod go-w {}` mends that)", text::line(&quoted)), (None, None))
-            }
+            Found::File(File { unsafe_store: Some(why), .. }) => (why.clone(), (None, None)),
             Found::File(file) => match profile::parse(&file.bytes) {
                 Ok(profile) => return (profile, None),
                 Err(mistake) => {
