@@ -92,7 +92,13 @@ pub(crate) fn below(root: Pid, fd: Option<BorrowedFd<'_>>, mut visit: impl FnMut
                 }
             };
             let is_theirs = match (&parent_fd, Stat::of(pid)) {
-                (_, Some(stat)) if stat.life == Life::Dead => false,
+                (_, Some(stat)) if stat.life == Life::Dead => {
+                    // It has ended since it was asked, and who was below it may have come to this process meanwhile.
+                    if parent_fd.is_none() {
+                        found.ended.push(pid);
+                    }
+                    false
+                }
                 // Only this process can reap its own children, so their numbers stay theirs, even where nothing is told
                 // of them (`/proc` may hide what is not dumpable).
                 (None, stat) => stat.is_none_or(|stat| stat.parent == parent.as_raw_nonzero().get()),
