@@ -28,15 +28,13 @@ for _ in range(2):
 asked, asks = os.pipe()
 if os.fork() == 0:
     for step in range(60):
+        os.setpgid(0, halves[step % 2])
         if os.fork():
-            try:
-                os.setpgid(0, halves[step % 2])
-            except OSError:
-                os._exit(0)  # the stroke came before
             os.close(begins)
             os.close(asks)
             signal.pause()
             os._exit(0)
+    os.setpgid(0, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.set_inheritable(begins, True)
     os.set_inheritable(asks, True)
