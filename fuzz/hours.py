@@ -16,9 +16,11 @@ import pathlib
 import re
 import subprocess
 import threading
+import tomllib
 
 FUZZ = pathlib.Path(__file__).resolve().parent
 TOTALS = FUZZ / "hours.json"
+FINDS = FUZZ / "target" / "finds"
 TRIPLE = "x86_64-unknown-linux-gnu"
 # At the lowest priority an input may wait for its turn: a hang is what takes a minute (-timeout below).
 # Inputs of this many bytes reach everything that smaller ones reach and the edges of tables; more only cost time.
@@ -32,15 +34,33 @@ def build():
     subprocess.run(command, cwd=FUZZ, env=environment, check=True)
 
 
+def seeds():
+    """What the conformance cases hold, for the targets that read such: where a fuzzer best begins."""
+    found = {"definitions": set(), "envelope": set(), "reply": set(), "settings": set()}
+    for path in sorted((FUZZ.parent / "conformance").glob("*/*.toml")):
+        case = tomllib.loads(path.read_text())
+        for file in case.get("file", []):
+            text = file.get("text") or json.dumps(file.get("json", {}), ensure_ascii=False)
+            if file["path"].endswith("config.toml"):
+                found["settings"].add(b"\0" + text.encode())
+            else:
+                found["definitions"].add(text.encode())
+        for step in case.get("step", []):
+            found["envelope"].add(step["stdin"].encode() if "stdin" in step else json.dumps(step.get("fire")).encode())
+        # What a hook's command prints, at every event, at exit code 0.
+        for reply in re.findall(r"'(\{.*?\})'", json.dumps(case).replace('\\\\', '\\').replace('\\"', '"')):
+            found["reply"].update(bytes([event, 0]) + reply.encode() for event in range(14))
+    return found
+
+
 def run(target, seconds):
     """One slice: its processor time, its runs, and whether it found a crash."""
-    finds = FUZZ / "target" / "finds" / target
-    finds.mkdir(parents=True, exist_ok=True)
+    finds = FINDS / target
     crashes = FUZZ / "artifacts" / target
     crashes.mkdir(parents=True, exist_ok=True)
     command = [
         FUZZ / "target" / TRIPLE / "release" / target, finds, FUZZ / "corpus" / target,
-        f"-max_total_time={seconds}", f"-max_len={MOST}", "-timeout=60", "-rss_limit_mb=2048",
+        f"-max_total_time={seconds}", f"-max_len={MOST}", f"-dict={FUZZ / 'words.dict'}", "-timeout=60", "-rss_limit_mb=2048",
         "-print_final_stats=1", f"-artifact_prefix={crashes}/",
     ]
     process = subprocess.Popen(
@@ -65,8 +85,13 @@ def main():
     options = arguments.parse_args()
 
     build()
-    targets = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
-    targets = [target for target in targets if not options.only or target in options.only]
+    all_targets = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
+    targets = [target for target in all_targets if not options.only or target in options.only]
+    for target in all_targets:
+        (FINDS / target).mkdir(parents=True, exist_ok=True)
+    for target, inputs in seeds().items():
+        for number, seed in enumerate(sorted(inputs)):
+            (FINDS / target / f"case-{number}").write_bytes(seed)
     totals = json.loads(TOTALS.read_text()) if TOTALS.exists() else {}
     for target in targets:
         totals.setdefault(target, {"seconds": 0, "runs": 0, "crashes": 0})

@@ -9,6 +9,8 @@ impl ExitCode {
     pub const SUCCESS: Self = Self(0);
     /// It could not be done.
     pub const FAILURE: Self = Self(1);
+    /// It could not be understood.
+    pub const USAGE: Self = Self(2);
 }
 
 impl From<u8> for ExitCode {

@@ -24,7 +24,7 @@ pub fn main() -> ExitCode {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => {
             output::error(&error);
-            ExitCode::FAILURE
+            error.exit()
         }
         Err(_) => ExitCode::FAILURE,
     }

@@ -2,17 +2,29 @@
 
 use std::io::{self, Write as _};
 
+use crate::exit::ExitCode;
+
 /// An error of the outside world, with the way out.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     message: String,
     hints: Vec<String>,
+    is_usage: bool,
 }
 
 impl CommandError {
     #[expect(clippy::needless_pass_by_value, reason = "errors are made on the spot and given away")]
     pub(crate) fn new(message: impl ToString) -> Self {
-        Self { message: message.to_string(), hints: Vec::new() }
+        Self { message: message.to_string(), hints: Vec::new(), is_usage: false }
+    }
+
+    /// What was asked for makes no sense, whatever the outside world is like.
+    pub(crate) fn usage(message: impl ToString) -> Self {
+        Self { is_usage: true, ..Self::new(message) }
+    }
+
+    pub(crate) fn exit(&self) -> ExitCode {
+        if self.is_usage { ExitCode::USAGE } else { ExitCode::FAILURE }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -3,7 +3,8 @@
 /// The files in the order of the diff: of each the new name, the old one where it was deleted, both where it was moved or
 /// copied.
 pub(crate) fn files(diff: &str) -> Vec<String> {
-    let lines: Vec<&str> = diff.lines().collect();
+    let indent = indent_of(diff);
+    let lines: Vec<&str> = diff.lines().map(|line| line.strip_prefix(indent).unwrap_or(line)).collect();
     let mut found = Vec::new();
     // The name that git's own first line gives, until other lines name the file: of a binary or an empty one none do.
     let mut first_line: Option<String> = None;
@@ -27,6 +28,15 @@ pub(crate) fn files(diff: &str) -> Vec<String> {
     }
     found.extend(first_line);
     found
+}
+
+/// The blanks before a diff that is indented as a whole, which `patch` takes away.
+fn indent_of(diff: &str) -> &str {
+    let begins = |line: &&str| {
+        ["--- ", "diff --git "].iter().any(|mark| line.trim_start_matches([' ', '\t']).starts_with(mark))
+    };
+    let first = diff.lines().find(begins).unwrap_or_default();
+    &first[..first.len() - first.trim_start_matches([' ', '\t']).len()]
 }
 
 /// What two lines say that name a file's old and new side.
@@ -153,6 +163,16 @@ mod tests {
             files("--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n+b\ndiff --git a/y b/y\n--- a/y\n+++ b/y\n"),
             ["x", "y"]
         );
+    }
+
+    #[test]
+    fn a_diff_can_be_indented_and_have_other_line_ends() {
+        let diff =
+            "--- a/x\n+++ b/x\n@@ -1 +1 @@\n- --- a/no\n+ +++ b/no\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
+        for (before, after) in [("  ", "\n"), ("\t", "\n"), ("", "\r\n"), (" ", "\r\n")] {
+            let changed: String = diff.lines().map(|line| format!("{before}{line}{after}")).collect();
+            assert_eq!(files(&changed), ["x", "y"], "{before:?} {after:?}");
+        }
     }
 
     #[test]

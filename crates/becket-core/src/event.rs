@@ -8,11 +8,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::{self, JsonError, Object};
-use crate::spelling;
+use crate::spelling::{self, InputError};
 use crate::tool::{Kind, ToolCall};
 
 /// Largest envelope that is read, in bytes: 64 MiB.
 pub const MAX_ENVELOPE: usize = 64 << 20;
+
+/// Keys of an envelope that are text in every event that has them.
+const TEXTS: [&str; 10] = [
+    "prompt",
+    "source",
+    "trigger",
+    "reason",
+    "last_assistant_message",
+    "agent_id",
+    "permission_mode",
+    "tool_name",
+    "tool_use_id",
+    "tool_kind",
+];
 
 macro_rules! event_names {
     ($($name:ident),* $(,)?) => {
@@ -133,20 +147,9 @@ pub enum EventError {
         /// The field's name.
         field: &'static str,
     },
-    /// Two keys of the tool's input that mean the same thing and say different things.
-    #[error("`tool_input` has both `{first}` and `{second}`, which name the same thing and differ")]
-    Ambiguous {
-        /// One key.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-    },
-    /// A key of the tool's input that every guard must be able to read, and none can.
-    #[error("`tool_input.{field}` is not a text, so no guard could read it")]
-    Unreadable {
-        /// The key.
-        field: &'static str,
-    },
+    /// A tool's input that cannot be judged.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// A tool kind that is not in the vocabulary.
     #[error("unknown `tool_kind` {}", crate::text::quote(.0))]
     UnknownKind(String),
@@ -198,8 +201,8 @@ impl Event {
         };
         let session_id = string(&fields, "session_id")?.filter(|id| !id.is_empty()).map(str::to_owned);
         let cwd = string(&fields, "cwd")?.filter(|cwd| !cwd.is_empty()).map(Utf8PathBuf::from);
-        // Fields that dialects hand on as text are checked here, once for all of them.
-        for field in ["prompt", "source", "trigger", "reason", "last_assistant_message", "agent_id"] {
+        // Checked here, once for all who read or hand them on, whatever the event.
+        for field in TEXTS {
             string(&fields, field)?;
         }
         match name {
@@ -241,9 +244,7 @@ impl Event {
     #[must_use]
     pub fn with_input(&self, input: Object) -> Self {
         let mut event = self.clone();
-        if let Some(tool) = &mut event.tool {
-            tool.input = Some(input);
-        }
+        event.tool = event.tool.map(|tool| tool.with_input(input));
         event
     }
 }
@@ -267,13 +268,11 @@ fn tool_call(event: EventName, fields: &Object) -> Result<ToolCall, EventError> 
         Some(word) => word.parse::<Kind>().map_err(|()| EventError::UnknownKind(word.to_owned()))?,
         None => Kind::of(name, input.as_ref()),
     };
-    if let Some((first, second)) = input.as_ref().and_then(|input| spelling::ambiguity(kind, input)) {
-        return Err(EventError::Ambiguous { first, second });
-    }
-    if event.is_gate()
-        && let Some(field) = input.as_ref().and_then(|input| spelling::unreadable(kind, input))
-    {
-        return Err(EventError::Unreadable { field });
+    if let Some(input) = &input {
+        spelling::check_keys(kind, input)?;
+        if event.is_gate() {
+            spelling::check_texts(kind, input)?;
+        }
     }
     let call_id = string(fields, "tool_use_id")?.map(str::to_owned);
     Ok(ToolCall { name: name.to_owned(), kind, input, call_id })
@@ -347,6 +346,12 @@ mod tests {
             of(r#"{"hook_event_name":"Stop","session_id":5}"#),
             "`session_id` must be a string, not a number"
         );
+        for field in TEXTS {
+            for value in ["5", "true", "[\"plan\"]", "{}"] {
+                let told = of(&format!(r#"{{"hook_event_name":"Notification","{field}":{value}}}"#));
+                assert!(told.starts_with(&format!("`{field}` must be a string, not ")), "{told}");
+            }
+        }
         assert_eq!(
             of(r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":[]}"#),
             "`tool_input` must be an object, not an array"

@@ -17,6 +17,7 @@ pub mod json;
 pub mod ledger;
 pub mod merge;
 pub mod outcome;
+pub mod patch;
 pub mod paths;
 pub mod place;
 pub mod redact;

@@ -179,7 +179,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::dialect::{Problem, Source};
+    use crate::dialect::{Captured, Dialect, End, Known, Problem, Source, albedo::Albedo, celeste::Celeste};
+    use crate::ledger::Ledger;
+    use crate::place::{File, Found};
     use crate::scope::tests::scope;
 
     /// A made-up dialect: it denies inputs that hold any of its forbidden words, and may rewrite or grant.
@@ -239,6 +241,12 @@ mod tests {
         json!({ "command": word }).as_object().cloned().unwrap()
     }
 
+    /// What the model wrote: word 0.
+    fn asked() -> Event {
+        let event = br#"{"hook_event_name":"PreToolUse","tool_name":"Other","tool_input":{"command":0}}"#;
+        Event::read(event, None).unwrap()
+    }
+
     fn word(input: &Object) -> u8 {
         u8::try_from(input["command"].as_u64().unwrap()).unwrap()
     }
@@ -247,11 +255,7 @@ mod tests {
         let seen = RefCell::new(Vec::new());
         let heard: Vec<Heard<'_>> = guards.iter().map(|guard| Heard(guard, &seen)).collect();
         let rules: Vec<&dyn Rules> = heard.iter().map(|heard| heard as &dyn Rules).collect();
-        let event = Event::read(
-            br#"{"hook_event_name":"PreToolUse","tool_name":"Other","tool_input":{"command":0}}"#,
-            None,
-        )
-        .unwrap();
+        let event = asked();
         let voices = hear(&event, &rules, &scope(), &Facts::default(), &mut |_, _| Vec::new());
         let outcome = outcome(event.name, voices);
         (outcome, seen.into_inner())
@@ -332,6 +336,136 @@ mod tests {
                     guard.grants && (Some(guard.dialect) == author || !guard.asks.contains(&runs))
                 };
                 prop_assert!(guards.iter().any(granted));
+            }
+        }
+    }
+
+    /// What one hook of a file does.
+    #[derive(Debug, Clone, Copy)]
+    enum Does {
+        Forbids(u8),
+        RewritesTo(u8),
+    }
+
+    fn does() -> impl Strategy<Value = Vec<Does>> {
+        let one =
+            prop_oneof![2 => (0u8..4).prop_map(Does::Forbids), 1 => (1u8..4).prop_map(Does::RewritesTo)];
+        prop::collection::vec(one, 0..5)
+    }
+
+    /// A dialect's real rules, of its user's own file.
+    fn real(dialect: &dyn Dialect, text: &str) -> Box<dyn Rules> {
+        let (scope, ledger) = (scope(), Ledger::default());
+        let own = ["/h/.albedo/hooks.json", "/h/.celeste/hooks.json"];
+        let file = File { bytes: text.as_bytes().into(), modified_ms: 0, unsafe_store: None };
+        let places = dialect.places(&scope).into_iter();
+        let found: Vec<Found> =
+            places
+                .map(|place| {
+                    if own.contains(&place.path.as_str()) {
+                        Found::File(file.clone())
+                    } else {
+                        Found::Missing
+                    }
+                })
+                .collect();
+        dialect.load(&scope, &found, &Known::outside(&ledger))
+    }
+
+    fn albedo(hooks: &[Does]) -> Box<dyn Rules> {
+        let hooks: Vec<_> =
+            (0..hooks.len()).map(|at| json!({"type": "command", "command": at.to_string()})).collect();
+        real(&Albedo, &json!({"hooks": {"PreToolUse": [{ "hooks": hooks }]}}).to_string())
+    }
+
+    fn celeste(hooks: &[Does]) -> Box<dyn Rules> {
+        let hooks: Vec<_> =
+            (0..hooks.len()).map(|at| json!({"event": "PreToolUse", "command": at.to_string()})).collect();
+        real(&Celeste, &json!({ "hooks": hooks }).to_string())
+    }
+
+    /// The end of a hook that does this, of the word it was told.
+    fn end(dialect: Name, does: Does, told: u8) -> (End, String) {
+        match does {
+            Does::Forbids(word) if word == told => match dialect {
+                Name::Celeste => (End::Exited(0), json!({"decision": "deny"}).to_string()),
+                _ => (End::Exited(2), String::new()),
+            },
+            Does::Forbids(_) => (End::Exited(0), String::new()),
+            Does::RewritesTo(word) => {
+                let rewrite = json!({ "updatedInput": input(word) });
+                let said =
+                    if dialect == Name::Celeste { rewrite } else { json!({ "hookSpecificOutput": rewrite }) };
+                (End::Exited(0), said.to_string())
+            }
+        }
+    }
+
+    proptest! {
+        /// As above, of dialects with several hooks, that see each other's rewrites or do not: the real albedo and
+        /// Celeste, and another rewriter behind them.
+        #[test]
+        fn what_runs_is_judged_by_every_hook_whoever_rewrote(first in does(), then in does(), last in prop::option::of(1u8..4)) {
+            let behind =
+                Guard { dialect: Name::Shadowcode, forbids: vec![], asks: vec![], rewrites_to: last, grants: false };
+            let unused = RefCell::new(Vec::new());
+            let (one, two, three) = (albedo(&first), celeste(&then), Heard(&behind, &unused));
+            let rules: [&dyn Rules; 3] = [&*one, &*two, &three];
+            // Dialect, look, hook, and the word that it was told.
+            let mut seen: Vec<(Name, u8, usize, u8)> = Vec::new();
+            let mut looked = std::collections::HashMap::<Name, usize>::new();
+            let voices = hear(&asked(), &rules, &scope(), &Facts::default(), &mut |rules, batch| {
+                let dialect = rules.dialect();
+                let hooks = if dialect == Name::Albedo { &first } else { &then };
+                batch.jobs.into_iter().map(|job| {
+                    let told: serde_json::Value = serde_json::from_slice(&job.command.stdin).unwrap();
+                    let told = u8::try_from(told["tool_input"]["command"].as_u64().unwrap()).unwrap();
+                    // Each look begins at the first hook.
+                    let look = looked.entry(dialect).or_default();
+                    *look += usize::from(job.hook == 0);
+                    seen.push((dialect, u8::try_from(*look).unwrap(), job.hook, told));
+                    let (end, stdout) = end(dialect, hooks[job.hook], told);
+                    let stdout = Captured { total: stdout.len() as u64, head: stdout.into_bytes(), tail: vec![] };
+                    Finished {
+                        job, end, stdout, stderr: Captured::default(), duration: std::time::Duration::ZERO, held: false,
+                        moved_to: None, pid: None,
+                    }
+                }).collect()
+            });
+            let author = voices.iter().find(|voice| voice.said.updated_input.is_some()).map(|voice| voice.dialect);
+            let outcome = outcome(EventName::PreToolUse, voices);
+            if outcome.decision >= Decision::Deny {
+                prop_assert_eq!(outcome.updated_input, None);
+                return Ok(());
+            }
+            let runs = outcome.updated_input.as_ref().map_or(0, word);
+            let told = |dialect, look, hook| {
+                seen.iter().find(|seen| (seen.0, seen.1, seen.2) == (dialect, look, hook)).map(|seen| seen.3)
+            };
+            for (dialect, hooks) in [(Name::Albedo, &first), (Name::Celeste, &then)] {
+                let mut last = 0;
+                for (at, does) in hooks.iter().enumerate() {
+                    // By the dialect's inner rules: albedo's hooks see what was asked for, Celeste's the last rewrite.
+                    prop_assert_eq!(told(dialect, 1, at), Some(last));
+                    if let (Name::Celeste, Does::RewritesTo(word)) = (dialect, does) {
+                        last = *word;
+                    }
+                    // What is not its own work every hook of a dialect has judged as it will run.
+                    if author.is_some_and(|author| author != dialect) {
+                        prop_assert_eq!(told(dialect, 2, at), Some(runs));
+                        prop_assert!(!matches!(does, Does::Forbids(word) if *word == runs));
+                    } else {
+                        prop_assert_eq!(told(dialect, 2, at), None);
+                    }
+                }
+                // Its own is what the last of its rewriters made, and those behind that one have judged it.
+                if (author, dialect) == (Some(Name::Celeste), Name::Celeste) {
+                    prop_assert_eq!(runs, last);
+                    let judges = hooks.iter().rev().take_while(|does| matches!(does, Does::Forbids(_)));
+                    for does in judges {
+                        prop_assert!(!matches!(does, Does::Forbids(word) if *word == runs));
+                    }
+                }
             }
         }
     }

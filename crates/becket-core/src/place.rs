@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 /// Something to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Place {
 pub enum What {
     /// One regular file.
     File,
-    /// The entries directly in a folder, in byte order of their names.
+    /// The entries directly in a folder, in byte order of their names. Directories are none; links to them are.
     Folder {
         /// Only names with one of these endings are read; others are told by name alone.
         endings: &'static [&'static str],
@@ -98,7 +98,7 @@ pub struct File {
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, with what is not UTF-8 replaced.
+    /// Its name; of one that is not UTF-8 what shows it, with `\xNN` for what is no text.
     pub name: String,
     /// Its content; `None` where the ending was not asked for.
     pub found: Option<Found>,
@@ -119,6 +119,9 @@ pub enum Refusal {
     /// The files before it in its folder hold this many bytes already.
     #[error("the files before it in its folder hold more than {} MiB, and no more are read", .0 >> 20)]
     Crowded(u64),
+    /// Not UTF-8: no list could show it and no answer name it.
+    #[error("its name is not valid UTF-8")]
+    Name,
     /// A symbolic link where none may stand.
     #[error("it is reached through a symlink")]
     Link,
@@ -139,4 +142,37 @@ pub enum Refusal {
 /// Whether `path` is `directory` or lies below it, by components.
 pub fn is_inside(path: &Utf8Path, directory: &Utf8Path) -> bool {
     path.starts_with(directory)
+}
+
+/// A path made absolute without touching links: `.` and `..` are taken out by name.
+pub fn absolute(path: &Utf8Path, current: &Utf8Path) -> Utf8PathBuf {
+    let mut whole = Utf8PathBuf::new();
+    for component in current.join(path).components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir => {
+                whole.pop();
+            }
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_made_absolute_by_name() {
+        for (path, current, whole) in [
+            ("../x/./y", "/a/b", "/a/x/y"),
+            ("/p//q/", "/a", "/p/q"),
+            ("../../../x", "/a/b", "/x"),
+            ("a/../../b", "/w", "/b"),
+            (".", "/w", "/w"),
+        ] {
+            assert_eq!(absolute(path.into(), current.into()), whole, "{path}");
+        }
+    }
 }

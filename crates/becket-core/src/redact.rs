@@ -2,6 +2,11 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
+use crate::json::Object;
+use crate::outcome::{Outcome, Run, ToolResult};
+
 /// What stands where a secret stood.
 const MASK: &str = "[masked]";
 
@@ -44,13 +49,92 @@ const RANDOM: usize = 32;
 /// Least entropy of such a run, in bits a character.
 const ENTROPY: f64 = 3.5;
 
-/// `text` with everything masked that looks like a secret.
+/// So many letters and digits of such a run must stand in pieces that are no words for it not to be a path of words.
+const NO_WORDS: usize = 20;
+
+/// Masks everything that looks like a secret in an outcome that is stored. Where its hooks are defined, what they are
+/// called, and which moment it was stays: by that a run is found again.
+pub fn mask_outcome(outcome: &mut Outcome) {
+    // Each field by its name, so that a new one is decided on.
+    let Outcome {
+        event: _,
+        decision: _,
+        reason,
+        updated_input,
+        result,
+        additional_context,
+        messages,
+        continue_with,
+        runs,
+    } = outcome;
+    let feedback = result.iter_mut().map(|ToolResult { failed: _, feedback, replaces: _ }| feedback);
+    let texts = reason.iter_mut().chain(continue_with).chain(feedback).chain(additional_context);
+    for text in texts.chain(messages) {
+        mask_in_place(text);
+    }
+    if let Some(input) = updated_input {
+        mask_object(input);
+    }
+    for run in runs {
+        let Run {
+            dialect: _,
+            source: _,
+            index: _,
+            name: _,
+            moment: _,
+            command,
+            look: _,
+            status: _,
+            detail,
+            exit_code: _,
+            duration_ms: _,
+            truncated: _,
+        } = run;
+        mask_in_place(command);
+        mask_in_place(detail);
+    }
+}
+
+fn mask_in_place(text: &mut String) {
+    *text = mask_where(text, |run| looks_random(run) && !is_of_words(run));
+}
+
+fn mask_object(object: &mut Object) {
+    let entries = std::mem::take(object);
+    object.extend(entries.into_iter().map(|(mut key, mut value)| {
+        let lower = key.to_ascii_lowercase();
+        match value {
+            Value::String(_) | Value::Number(_) if NAMES.iter().any(|name| lower.ends_with(name)) => {
+                value = MASK.into();
+            }
+            _ => mask_value(&mut value),
+        }
+        mask_in_place(&mut key);
+        (key, value)
+    }));
+}
+
+fn mask_value(value: &mut Value) {
+    match value {
+        Value::String(text) => mask_in_place(text),
+        Value::Array(items) => items.iter_mut().for_each(mask_value),
+        Value::Object(object) => mask_object(object),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// `text` with everything masked that looks like a secret, as ShadowCode masks what it stores of a hook's output. Long
+/// paths may look like one to it.
 pub fn mask(text: &str) -> String {
+    mask_where(text, looks_random)
+}
+
+fn mask_where(text: &str, is_key: impl Fn(&[u8]) -> bool) -> String {
     let mut found = armoured_keys(text);
     found.extend(prefixed_keys(text));
     found.extend(named_values(text));
     found.extend(passwords_in_urls(text));
-    found.extend(random_runs(text));
+    found.extend(random_runs(text, is_key));
     found.sort_by_key(|range| (range.start, range.end));
     let mut masked = String::with_capacity(text.len());
     let mut from = 0;
@@ -146,14 +230,14 @@ fn passwords_in_urls(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-fn random_runs(text: &str) -> Vec<Range<usize>> {
+fn random_runs(text: &str, is_key: impl Fn(&[u8]) -> bool) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+/_=-".contains(&byte);
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let end = run_end(bytes, at, is_part);
-        if end - at >= RANDOM && looks_random(&bytes[at..end]) {
+        if end - at >= RANDOM && is_key(&bytes[at..end]) {
             found.push(at..end);
         }
         at = end.max(at + 1);
@@ -179,6 +263,22 @@ fn looks_random(run: &[u8]) -> bool {
         .map(|share| -share * share.log2())
         .sum();
     kinds >= 3 && entropy >= ENTROPY
+}
+
+/// Whether a run is mostly words and numbers, as a path is or a name of several words.
+fn is_of_words(run: &[u8]) -> bool {
+    let pieces = run.split(|byte| !byte.is_ascii_alphanumeric());
+    pieces.filter(|piece| !is_word(piece)).map(<[u8]>::len).sum::<usize>() < NO_WORDS
+}
+
+/// Whether letters and digits are put as in a word with a number behind it: `shop`, `Shop`, `SHOP`, `ShopFront`, `shop2`, `2026`.
+fn is_word(piece: &[u8]) -> bool {
+    let (letters, number) = piece.split_at(run_end(piece, 0, |byte| byte.is_ascii_alphabetic()));
+    let is_lower = |byte: u8| byte.is_ascii_lowercase();
+    let humps = letters.windows(2).filter(|pair| is_lower(pair[0]) && !is_lower(pair[1])).count();
+    let is_shouted = letters.windows(2).any(|pair| !is_lower(pair[0]) && !is_lower(pair[1]));
+    number.iter().all(u8::is_ascii_digit)
+        && (!letters.iter().copied().any(is_lower) || !is_shouted && letters.len() >= 4 * humps)
 }
 
 fn run_end(bytes: &[u8], from: usize, is_part: impl Fn(u8) -> bool) -> usize {
@@ -223,7 +323,92 @@ mod tests {
         }
     }
 
+    #[test]
+    fn every_text_of_an_outcome_is_masked_but_by_what_a_run_is_found() {
+        let secret = "password: hunter2";
+        let text = || secret.to_owned();
+        let input = r#"{"a":["password: hunter2",{"Db_Password":"hunter2","password":5,"x":1}],"password: hunter2":1}"#;
+        let mut outcome = Outcome {
+            reason: Some(text()),
+            updated_input: crate::json::parse_object(input.as_bytes()).ok(),
+            result: Some(ToolResult { failed: true, feedback: text(), replaces: true }),
+            additional_context: vec![text()],
+            messages: vec![text()],
+            continue_with: Some(text()),
+            runs: vec![Run {
+                dialect: crate::dialect::Name::Albedo,
+                source: text(),
+                index: 0,
+                name: Some(text()),
+                moment: text(),
+                command: text(),
+                look: 1,
+                status: crate::outcome::Status::Failed,
+                detail: text(),
+                exit_code: None,
+                duration_ms: 0.0,
+                truncated: false,
+            }],
+            ..Outcome::nothing(crate::event::EventName::PreToolUse)
+        };
+        mask_outcome(&mut outcome);
+        let mut run = outcome.runs.remove(0);
+        for kept in [&mut run.source, run.name.as_mut().unwrap(), &mut run.moment] {
+            assert_eq!(std::mem::take(kept), secret);
+        }
+        outcome.runs.push(run);
+        let stored = serde_json::to_string(&outcome).unwrap();
+        assert!(!stored.contains("hunter2"), "{stored}");
+        let masked = r#"{"a":["password: [masked]",{"Db_Password":"[masked]","password":"[masked]","x":1}],"password: [masked]":1}"#;
+        assert!(stored.contains(masked), "{stored}");
+    }
+
+    #[test]
+    fn keys_are_told_from_paths() {
+        let kept = |text: &str| {
+            let mut text = text.to_owned();
+            mask_in_place(&mut text);
+            text
+        };
+        for path in [
+            "/home/dev/.albedo/workspaces/-home-Dev-shop2-t-a191-w/hooks.json were skipped",
+            "src/main/java/com/example2/MyProjectServiceImpl2/HttpHandlerTest",
+            "/tmp/becket-case-U0Tu02/home/local/state/becket/ledger",
+            "x86_64-unknown-linux-gnu/release-2026-11-30/libSomething",
+        ] {
+            assert_eq!(kept(path), path);
+        }
+        let token = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4ifQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c";
+        assert_eq!(kept(token), "[masked].[masked].[masked]");
+        // As random as keys are, and the same in each run of the test.
+        let mut state = 7u64;
+        let mut next = |alphabet: &[u8]| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(alphabet[usize::try_from(state >> 33).unwrap() % alphabet.len()])
+        };
+        let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+        for more in [&b""[..], b"+/", b"-_"] {
+            let alphabet = [&letters[..], more].concat();
+            let whole = (0..2000).filter(|number| {
+                let key: String = (0..40 + number % 40).map(|_| next(&alphabet)).collect();
+                kept(&key) == key
+            });
+            assert!(whole.count() <= 2);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn paths_of_words_stay(
+            pieces in proptest::collection::vec("(shop|Hooks|README|workspaces|user-service|myProject|lib|v|x)[0-9]{0,4}|[0-9]{1,8}", 1..12),
+            between in "[/_-]",
+        ) {
+            let path = pieces.join(&between);
+            let mut kept = path.clone();
+            mask_in_place(&mut kept);
+            prop_assert_eq!(kept, path);
+        }
+
         #[test]
         fn no_text_breaks_it(text in any::<String>(), keys in "(password|token)?[=: ]{0,2}(sk-[a-z0-9]{0,20})?(://é?:[a@/]{0,4})?-----BEGIN (PRIVATE KEY-----)?é?") {
             mask(&text);

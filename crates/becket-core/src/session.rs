@@ -678,7 +678,7 @@ mod tests {
         prop_oneof![
             6 => (agent.clone(), prop::bool::weighted(0.95)).prop_map(|(agent, objects)| Deed::Stop(agent, objects)),
             6 => any::<prop::sample::Index>().prop_map(Deed::Continue),
-            u32::from(prompts) => (agent.clone(), 0..3_u8).prop_map(|(agent, text)| Deed::Prompt(agent, text)),
+            u32::from(prompts) => (agent, 0..3_u8).prop_map(|(agent, text)| Deed::Prompt(agent, text)),
             u32::from(prompts) => (1..AGENTS.len()).prop_map(Deed::End),
         ]
     }

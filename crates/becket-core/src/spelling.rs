@@ -54,6 +54,25 @@ pub(crate) fn command(input: &Object) -> Option<String> {
     }
 }
 
+/// Why a tool's input cannot be judged, whoever wrote it: the model, or a hook that rewrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// Two keys that mean the same thing and say different things.
+    #[error("`tool_input` has both `{first}` and `{second}`, which name the same thing and differ")]
+    Ambiguous {
+        /// One key.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// A key that every guard must be able to read, and none can.
+    #[error("`tool_input.{field}` is not a text, so no guard could read it")]
+    Unreadable {
+        /// The key.
+        field: &'static str,
+    },
+}
+
 /// One tool in one dialect's spelling.
 struct Spelling {
     tool: &'static str,
@@ -106,14 +125,15 @@ pub struct View {
     pub tool_name: String,
     /// The input in the dialect's keys; `None` where the host sent none.
     pub tool_input: Option<Object>,
-    host_input: Option<Object>,
+    /// The call as its host reports it.
+    call: ToolCall,
     renamed: Vec<Renamed>,
     fixed: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Renamed {
-    host: String,
+    host: &'static str,
     dialect: &'static str,
     form: Form,
 }
@@ -140,17 +160,17 @@ impl View {
         };
         let mut view = Object::with_capacity(input.len() + 1);
         let mut renamed = Vec::new();
-        let found: Vec<(&str, &'static str)> =
+        let found: Vec<(&'static str, &'static str)> =
             spelling.keys.iter().filter_map(|(field, key)| Some((present(input, *field)?, *key))).collect();
         for (key, value) in input {
             match found.iter().find(|(host, _)| host == key) {
-                Some((_, name)) => {
+                Some((host, name)) => {
                     let (value, form) = match *name {
                         "command" if call.kind != Kind::Patch => command_text(value),
                         _ => (value.clone(), Form::Same),
                     };
                     if name != key || form != Form::Same {
-                        renamed.push(Renamed { host: key.clone(), dialect: name, form });
+                        renamed.push(Renamed { host, dialect: name, form });
                     }
                     view.insert((*name).to_owned(), value);
                 }
@@ -170,7 +190,7 @@ impl View {
         Self {
             tool_name: spelling.tool.to_owned(),
             tool_input: Some(view),
-            host_input: Some(input.clone()),
+            call: call.clone(),
             renamed,
             fixed: marks_background.then_some(BACKGROUND),
         }
@@ -180,21 +200,25 @@ impl View {
         Self {
             tool_name: call.name.clone(),
             tool_input: call.input.clone(),
-            host_input: call.input.clone(),
+            call: call.clone(),
             renamed: Vec::new(),
             fixed: None,
         }
     }
 
-    /// A rewritten view in the host's own keys. The untouched view gives back the host's own input.
+    /// The call with what a hook made of the view as its input, in the host's own keys. The untouched view gives back the
+    /// call as it is. A rewrite is what will run, so it is held to what holds for the input of a gate's envelope.
     ///
     /// # Errors
-    /// Why the host has no input that means what was written.
-    pub fn host_input(&self, rewritten: &Object) -> Result<Object, String> {
-        if let (Some(host), Some(view)) = (&self.host_input, &self.tool_input)
-            && rewritten == view
-        {
-            return Ok(host.clone());
+    /// What the model is told: why the host has no input that means what was written, or why no guard could judge it.
+    pub fn rewritten(&self, rewrite: &Object) -> Result<ToolCall, String> {
+        self.in_host_keys(rewrite)
+            .map_err(|why| format!("a hook rewrote this call, and the rewrite cannot be used: {why}"))
+    }
+
+    fn in_host_keys(&self, rewritten: &Object) -> Result<ToolCall, String> {
+        if self.call.input.is_some() && self.tool_input.as_ref() == Some(rewritten) {
+            return Ok(self.call.clone());
         }
         let mut rewritten = rewritten.clone();
         if let Some(key) = self.fixed
@@ -206,71 +230,85 @@ impl View {
             if let Form::OneWay(why) = renamed.form {
                 return Err(why.to_owned());
             }
+            let Renamed { dialect: first, host: second, .. } = *renamed;
+            if rewritten.get(second).is_some_and(|other| rewritten.get(first).is_some_and(|one| one != other))
+            {
+                return Err(InputError::Ambiguous { first, second }.to_string());
+            }
         }
         let mut host = Object::with_capacity(rewritten.len());
         for (key, value) in rewritten {
-            match self.renamed.iter().find(|renamed| renamed.dialect == key) {
-                Some(Renamed { host: name, form: Form::Script(before), .. }) => {
-                    let mut words = before.clone();
-                    words.push(value);
-                    host.insert(name.clone(), Value::Array(words));
-                }
-                Some(renamed) => {
-                    host.insert(renamed.host.clone(), value);
-                }
-                None => {
-                    host.insert(key, value);
-                }
-            }
+            let Some(renamed) = self.renamed.iter().find(|renamed| renamed.dialect == key) else {
+                host.entry(key).or_insert(value);
+                continue;
+            };
+            let value = match &renamed.form {
+                Form::Script(before) => Value::Array(before.iter().cloned().chain([value]).collect()),
+                _ => value,
+            };
+            host.insert(renamed.host.to_owned(), value);
         }
         if json::is_too_deep(&host) {
             return Err(format!("it is nested over {} levels deep", json::MOST_SENT));
         }
-        Ok(host)
+        let call = self.call.with_input(host);
+        if let Some(input) = &call.input {
+            let checked = check_keys(call.kind, input).and_then(|()| check_texts(call.kind, input));
+            checked.map_err(|error| error.to_string())?;
+        }
+        Ok(call)
     }
 }
 
 const BACKGROUND: &str = "run_in_background";
 
-/// Two keys of one input that name the same thing and differ: which one counts only the host knows.
-pub fn ambiguity(kind: Kind, input: &Object) -> Option<(&'static str, &'static str)> {
-    let fields: &[Field] = match kind {
+/// What of a call's input every guard must be able to tell and to read.
+fn judged(kind: Kind) -> &'static [Field] {
+    match kind {
         Kind::Shell | Kind::BackgroundShell => &[Field::Command],
         Kind::Read => &[Field::Path],
         Kind::Write => &[Field::Path, Field::Content],
         Kind::Edit => &[Field::Path, Field::Old, Field::New],
-        _ => &[],
-    };
-    fields.iter().find_map(|field| {
-        let mut present = aliases(*field).iter().copied().filter(|key| input.contains_key(*key));
-        let first = present.next()?;
-        let other = present.find(|key| input[*key] != input[first])?;
-        Some((first, other))
-    })
+        Kind::Patch => &[Field::Patch],
+        Kind::Python => &[Field::Code],
+        Kind::Commit | Kind::Mcp | Kind::Other => &[],
+    }
 }
 
-/// A key under which a call's command, path or code must stand, and under which there is no text. A command may be a list
-/// of words.
-pub fn unreadable(kind: Kind, input: &Object) -> Option<&'static str> {
-    let fields: &[Field] = match kind {
-        Kind::Shell | Kind::BackgroundShell => &[Field::Command],
-        Kind::Read => &[Field::Path],
-        Kind::Write => &[Field::Path, Field::Content],
-        Kind::Edit => &[Field::Path, Field::Old, Field::New],
-        Kind::Python => &[Field::Code],
-        _ => &[],
-    };
-    fields.iter().find_map(|field| {
-        let key = present(input, *field)?;
+/// Whether each part of an input has one value.
+///
+/// # Errors
+/// [`InputError::Ambiguous`]: two keys name the same thing and differ; which one counts only the host knows.
+pub fn check_keys(kind: Kind, input: &Object) -> Result<(), InputError> {
+    for field in judged(kind) {
+        let mut present = aliases(*field).iter().copied().filter(|key| input.contains_key(*key));
+        let Some(first) = present.next() else { continue };
+        if let Some(second) = present.find(|key| input[*key] != input[first]) {
+            return Err(InputError::Ambiguous { first, second });
+        }
+    }
+    Ok(())
+}
+
+/// Whether what must be a text in an input is one. A command and a patch may be lists of words.
+///
+/// # Errors
+/// [`InputError::Unreadable`].
+pub fn check_texts(kind: Kind, input: &Object) -> Result<(), InputError> {
+    for field in judged(kind) {
+        let Some(key) = present(input, *field) else { continue };
         let is_text = match &input[key] {
             Value::String(_) => true,
-            Value::Array(words) if *field == Field::Command => {
+            Value::Array(words) if matches!(field, Field::Command | Field::Patch) => {
                 !words.is_empty() && words.iter().all(Value::is_string)
             }
             _ => false,
         };
-        (!is_text).then_some(key)
-    })
+        if !is_text {
+            return Err(InputError::Unreadable { field: key });
+        }
+    }
+    Ok(())
 }
 
 fn present(input: &Object, field: Field) -> Option<&'static str> {
@@ -324,7 +362,7 @@ fn several_edits(input: &Object, view: &mut Object, renamed: &mut Vec<Renamed>) 
         if !texts.is_empty() && !view.contains_key(name) {
             view.insert(name.to_owned(), Value::String(texts.join("\n")));
             let form = Form::OneWay("this call makes several edits at once");
-            renamed.push(Renamed { host: "edits".to_owned(), dialect: name, form });
+            renamed.push(Renamed { host: "edits", dialect: name, form });
         }
     }
 }
@@ -343,6 +381,10 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "tests read better with literals")]
     fn view(name: &str, input: Value, dialect: Name) -> View {
         View::of(&call(name, &input), dialect)
+    }
+
+    fn host_input(view: &View, rewrite: &Object) -> Result<Object, String> {
+        view.rewritten(rewrite).map(|call| call.input.unwrap())
     }
 
     fn object(value: Value) -> Object {
@@ -380,13 +422,13 @@ mod tests {
         let mut rewritten = seen.tool_input.clone().unwrap();
         rewritten.insert("new_string".to_owned(), json!("z"));
         assert_eq!(
-            seen.host_input(&rewritten).unwrap(),
+            host_input(&seen, &rewritten).unwrap(),
             object(json!({"filePath": "a", "oldString": "x", "newString": "z", "extra": 1}))
         );
         let shell = view("shell", json!({"command": ["bash", "-lc", "ls"]}), Name::Codex);
         assert_eq!(shell.tool_input, Some(object(json!({"command": "ls"}))));
         assert_eq!(
-            shell.host_input(&object(json!({"command": "pwd"}))).unwrap(),
+            host_input(&shell, &object(json!({"command": "pwd"}))).unwrap(),
             object(json!({"command": ["bash", "-lc", "pwd"]}))
         );
     }
@@ -395,42 +437,165 @@ mod tests {
     fn what_cannot_be_said_back_is_refused() {
         let words = view("shell", json!({"command": ["ls", "a b"]}), Name::Albedo);
         assert_eq!(words.tool_input, Some(object(json!({"command": "ls 'a b'"}))));
-        assert!(words.host_input(&object(json!({"command": "ls"}))).is_err());
+        assert!(host_input(&words, &object(json!({"command": "ls"}))).is_err());
         let edits = json!({"file_path": "a", "edits": [{"old_string": "1", "new_string": "2"}, {"old_string": "3", "new_string": "4"}]});
         let several = view("MultiEdit", edits.clone(), Name::Albedo);
         assert_eq!(several.tool_input.as_ref().unwrap()["new_string"], "2\n4");
-        assert!(several.host_input(&object(json!({"file_path": "b"}))).is_err());
+        assert!(host_input(&several, &object(json!({"file_path": "b"}))).is_err());
         let other = view("WebFetch", json!({"url": "x"}), Name::Shadowcode);
         let nested = |levels| (1..levels).fold(json!(1), |value, _| json!([value]));
-        assert!(other.host_input(&object(json!({ "x": nested(json::MOST_SENT) }))).is_ok());
-        assert!(other.host_input(&object(json!({ "x": nested(json::MOST_SENT + 1) }))).is_err());
-        assert_eq!(several.host_input(several.tool_input.as_ref().unwrap()).unwrap(), object(edits));
+        assert!(host_input(&other, &object(json!({ "x": nested(json::MOST_SENT) }))).is_ok());
+        assert!(host_input(&other, &object(json!({ "x": nested(json::MOST_SENT + 1) }))).is_err());
+        assert_eq!(host_input(&several, several.tool_input.as_ref().unwrap()).unwrap(), object(edits));
         let started = view("background_start", json!({"command": "x"}), Name::Albedo);
-        assert!(started.host_input(&object(json!({"command": "y", "run_in_background": false}))).is_err());
+        assert!(host_input(&started, &object(json!({"command": "y", "run_in_background": false}))).is_err());
         assert_eq!(
-            started.host_input(&object(json!({"command": "y"}))).unwrap(),
+            host_input(&started, &object(json!({"command": "y"}))).unwrap(),
             object(json!({"command": "y"}))
         );
     }
 
     #[test]
+    fn a_rewrite_is_held_to_what_holds_for_an_envelope() {
+        let refused = |name: &str, input: Value, dialect, rewrite: Value| {
+            host_input(&view(name, input, dialect), &object(rewrite)).unwrap_err()
+        };
+        for dialect in [Name::Albedo, Name::Celeste, Name::Claude, Name::Codex] {
+            let both = json!({"command": "ls", "cmd": "rm -rf /"});
+            for (name, input) in [
+                ("exec_command", json!({"cmd": "x"})),
+                ("Bash", json!({"command": "x"})),
+                ("shell", json!({"command": ["bash", "-lc", "x"]})),
+            ] {
+                let why = refused(name, input.clone(), dialect, both.clone());
+                assert!(why.contains("has both `command` and `cmd`"), "{why}");
+                for no_text in [json!(5), json!(null), json!({}), json!([]), json!([1])] {
+                    let why = refused(name, input.clone(), dialect, json!({ "command": no_text }));
+                    assert!(why.contains("is not a text"), "{why}");
+                }
+            }
+            let why = refused(
+                "apply_patch",
+                json!({"input": "x"}),
+                dialect,
+                json!({"command": "a", "patch": "b", "input": "c"}),
+            );
+            assert!(why.contains("has both"), "{why}");
+        }
+        let why = refused(
+            "Write",
+            json!({"file_path": "a", "content": ""}),
+            Name::Celeste,
+            json!({"path": "a", "file_path": "b"}),
+        );
+        assert!(why.contains("has both `path` and `file_path`"), "{why}");
+        // A rewrite may make another kind of call of it, which then is judged as that.
+        let other = view("patch_file", json!({"path": "a"}), Name::Celeste);
+        assert_eq!(other.rewritten(&object(json!({"patch": "p"}))).unwrap().kind, Kind::Patch);
+    }
+
+    #[test]
     fn two_names_for_one_thing_are_noticed() {
         let input = object(json!({"path": "a", "file_path": "b"}));
-        assert_eq!(ambiguity(Kind::Write, &input), Some(("file_path", "path")));
-        assert_eq!(ambiguity(Kind::Write, &object(json!({"path": "a", "file_path": "a"}))), None);
-        assert_eq!(ambiguity(Kind::Other, &input), None);
+        let both = InputError::Ambiguous { first: "file_path", second: "path" };
+        assert_eq!(check_keys(Kind::Write, &input), Err(both));
+        assert_eq!(check_keys(Kind::Write, &object(json!({"path": "a", "file_path": "a"}))), Ok(()));
+        assert_eq!(check_keys(Kind::Other, &input), Ok(()));
+        assert!(check_keys(Kind::Patch, &object(json!({"patch": "a", "input": "b"}))).is_err());
+    }
+
+    const ALL: [Name; 5] = [Name::Albedo, Name::Celeste, Name::Claude, Name::Codex, Name::Shadowcode];
+
+    fn tool() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "Bash",
+            "exec_command",
+            "Read",
+            "write",
+            "edit",
+            "MultiEdit",
+            "apply_patch",
+            "patch_file",
+            "python",
+            "git_commit",
+            "background_start",
+            "X",
+        ])
+    }
+
+    /// Any keys that mean something to somebody, with texts, words or numbers.
+    fn input() -> impl Strategy<Value = Object> {
+        let key = prop::sample::select(vec![
+            "command",
+            "cmd",
+            "path",
+            "file_path",
+            "filePath",
+            "content",
+            "contents",
+            "old_string",
+            "oldString",
+            "new_string",
+            "edits",
+            "patch",
+            "input",
+            "code",
+            "z",
+            "run_in_background",
+        ]);
+        let value = prop_oneof![
+            6 => "[ab]".prop_map(Value::String),
+            1 => Just(json!(["bash", "-lc", "a"])),
+            1 => Just(json!(["a", "b"])),
+            1 => Just(json!(1)),
+            1 => Just(json!(true)),
+        ];
+        prop::collection::vec((key, value), 0..6)
+            .prop_map(|keys| keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
     proptest! {
         #[test]
-        fn an_untouched_view_gives_back_the_same_bytes(
-            name in prop::sample::select(vec!["Bash", "exec_command", "write", "edit", "MultiEdit", "apply_patch", "patch_file", "python", "git_commit", "X"]),
-            keys in prop::collection::vec((prop::sample::select(vec!["command", "cmd", "path", "file_path", "filePath", "content", "edits", "patch", "input", "code", "z", "run_in_background"]), "[a-z]{0,3}"), 0..6),
-            dialect in prop::sample::select(vec![Name::Albedo, Name::Celeste, Name::Claude, Name::Codex, Name::Shadowcode]),
+        fn what_a_rewrite_makes_runs_as_every_guard_sees_it(
+            name in tool(), asked in input(), rewrite in input(), author in prop::sample::select(ALL.to_vec()),
         ) {
-            let input: Object = keys.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))).collect();
+            let Ok(event) = crate::event::Event::from_fields(
+                object(json!({"hook_event_name": "PreToolUse", "tool_name": name, "tool_input": asked})), None,
+            ) else { return Ok(()) };
+            let seen = View::of(event.tool.as_ref().unwrap(), author);
+            let Ok(call) = seen.rewritten(&rewrite) else { return Ok(()) };
+            // An agent that asked for this would be judged, and in the same way.
+            let asked = json!({"hook_event_name": "PreToolUse", "tool_name": name, "tool_input": call.input});
+            let read = crate::event::Event::from_fields(object(asked), None).unwrap().tool.unwrap();
+            prop_assert_eq!(read.kind, call.kind);
+            let host = call.input.as_ref().unwrap();
+            // Nothing that was written is lost on the way.
+            for value in rewrite.values().filter(|value| **value != Value::Bool(true)) {
+                let is_there = |at: &Value| at == value || at.as_array().is_some_and(|words| words.last() == Some(value));
+                prop_assert!(host.values().any(is_there), "{value} of {rewrite:?} in {host:?}");
+            }
+            // Whatever key the host takes it from, every guard finds it under its own.
+            for dialect in ALL {
+                let Some(spelling) = spelling(dialect, call.kind) else { continue };
+                let shown = View::of(&call, dialect).tool_input.unwrap();
+                for (field, own) in spelling.keys {
+                    for key in aliases(*field).iter().filter(|key| host.contains_key(**key) && judged(call.kind).contains(field)) {
+                        let expected = match field {
+                            Field::Command => command_text(&host[*key]).0,
+                            _ => host[*key].clone(),
+                        };
+                        prop_assert_eq!(&shown[*own], &expected, "{} in {:?}", key, host);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn an_untouched_view_gives_back_the_same_bytes(
+            name in tool(), input in input(), dialect in prop::sample::select(ALL.to_vec()),
+        ) {
             let seen = view(name, Value::Object(input.clone()), dialect);
-            let back = seen.host_input(seen.tool_input.as_ref().unwrap()).unwrap();
+            let back = host_input(&seen, seen.tool_input.as_ref().unwrap()).unwrap();
             prop_assert_eq!(serde_json::to_string(&back).unwrap(), serde_json::to_string(&input).unwrap());
         }
     }

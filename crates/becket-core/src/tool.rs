@@ -134,6 +134,16 @@ pub struct ToolCall {
     pub call_id: Option<String>,
 }
 
+impl ToolCall {
+    /// The same call with another input. A kind that was told from the input is told anew.
+    #[must_use]
+    pub fn with_input(&self, input: Object) -> Self {
+        let was_told = self.kind == Kind::of(&self.name, self.input.as_ref());
+        let kind = if was_told { Kind::of(&self.name, Some(&input)) } else { self.kind };
+        Self { name: self.name.clone(), kind, input: Some(input), call_id: self.call_id.clone() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

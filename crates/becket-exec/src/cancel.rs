@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{FileType, fstat};
+use rustix::net::getpeername;
 
 use crate::pipes::above_stdio;
 
@@ -27,16 +28,20 @@ impl Cancel {
         Ok(Self { switch: Arc::new(above_stdio(fd)?), answer: None })
     }
 
-    /// The same switch, which is also thrown when nobody is left who could read what is written to this pipe: whoever asked
-    /// is gone. What is no pipe is not watched.
+    /// The same switch, which is also thrown when nobody is left who could read what is written to this pipe or connected
+    /// socket (some agents use those for pipes): whoever asked is gone. What is neither is not watched.
     ///
     /// # Errors
     ///
     /// If the system has no descriptor left.
     pub fn or_unread(self, answer: impl AsFd) -> io::Result<Self> {
-        let is_pipe = fstat(&answer).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_fifo());
+        let is_read = fstat(&answer).is_ok_and(|stat| {
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            // Of one that was never connected, poll says that nobody is there.
+            kind.is_fifo() || (kind.is_socket() && getpeername(&answer).is_ok())
+        });
         let answer =
-            if is_pipe { Some(Arc::new(above_stdio(answer.as_fd().try_clone_to_owned()?)?)) } else { None };
+            if is_read { Some(Arc::new(above_stdio(answer.as_fd().try_clone_to_owned()?)?)) } else { None };
         Ok(Self { answer, ..self })
     }
 
@@ -56,7 +61,8 @@ impl Cancel {
     /// What to poll for the switch and for the reader's end; whatever comes of either, it has been thrown.
     pub(crate) fn watched(&self) -> [Option<PollFd<'_>>; 2] {
         let switch = PollFd::new(&*self.switch, PollFlags::IN);
-        // A write end is told of the last reader's end unasked.
+        // A write end is told of the last reader's end unasked, and a socket of its peer's; that the peer only ends what
+        // it has to say is no end.
         [Some(switch), self.answer.as_ref().map(|answer| PollFd::new(&**answer, PollFlags::empty()))]
     }
 }
@@ -70,6 +76,9 @@ impl AsFd for Cancel {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Shutdown;
+    use std::os::unix::net::{UnixDatagram, UnixStream};
+
     use super::*;
 
     #[test]
@@ -82,11 +91,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pipe_is_not_watched() {
-        let file = std::fs::File::open("/dev/null").unwrap();
-        let cancel = Cancel::new().unwrap().or_unread(&file).unwrap();
+    fn a_peer_that_goes_throws_it_and_one_that_has_nothing_more_to_say_does_not() {
+        let (theirs, ours) = UnixStream::pair().unwrap();
+        let cancel = Cancel::new().unwrap().or_unread(&ours).unwrap();
         assert!(!cancel.is_triggered());
-        cancel.trigger();
+        theirs.shutdown(Shutdown::Write).unwrap();
+        assert!(!cancel.is_triggered());
+        drop(theirs);
         assert!(cancel.is_triggered());
+    }
+
+    #[test]
+    fn what_nobody_reads_from_is_not_watched() {
+        let file: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
+        let lonely: OwnedFd = UnixDatagram::unbound().unwrap().into();
+        for answer in [file, lonely] {
+            let cancel = Cancel::new().unwrap().or_unread(&answer).unwrap();
+            assert!(!cancel.is_triggered());
+            cancel.trigger();
+            assert!(cancel.is_triggered());
+        }
     }
 }

@@ -5,15 +5,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_send_signal, waitid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
+};
 
 use crate::ending::Exit;
 use crate::image::Image;
 use crate::keeper::Keeper;
-use crate::mark::Mark;
+use crate::mark::{Mark, Track};
 use crate::start::StartError;
 use crate::tree::{self, Node};
-use crate::{job::Job, sys};
+use crate::{job::Job, procfs, sys};
 
 /// Who starts the jobs, and so what can be promised about what they leave behind.
 ///
@@ -42,14 +44,14 @@ pub enum Custody {
 pub(crate) struct Leader {
     pub(crate) pid: Pid,
     pub(crate) fd: OwnedFd,
-    pub(crate) mark: Mark,
+    pub(crate) track: Track,
     /// Descendants that were found when it was cut short.
     found: Vec<Node>,
 }
 
 impl Leader {
-    pub(crate) fn new(pid: Pid, fd: OwnedFd, mark: Mark) -> Self {
-        Self { pid, fd, mark, found: Vec::new() }
+    pub(crate) fn new(pid: Pid, fd: OwnedFd, track: Track) -> Self {
+        Self { pid, fd, track, found: Vec::new() }
     }
 
     /// The quick way: itself and its group.
@@ -91,7 +93,7 @@ impl Custody {
         &mut self,
         job: &Job,
         image: &Image,
-        mark: Mark,
+        track: Track,
         dir: BorrowedFd<'_>,
         stdio: [BorrowedFd<'_>; 3],
     ) -> Result<Leader, StartFailure> {
@@ -99,10 +101,10 @@ impl Custody {
         match self {
             Self::Group => {
                 let (pid, fd) = sys::spawn(image, dir, stdio).map_err(failed)?;
-                Ok(Leader::new(pid, fd, mark))
+                Ok(Leader::new(pid, fd, track))
             }
             Self::Keeper(keeper) => match keeper.start(image, dir, stdio) {
-                Ok((pid, fd)) => Ok(Leader::new(pid, fd, mark)),
+                Ok((pid, fd)) => Ok(Leader::new(pid, fd, track)),
                 Err(crate::keeper::Refused::Errno(errno)) => Err(failed(errno)),
                 Err(crate::keeper::Refused::Gone) => Err(StartError::KeeperGone.into()),
                 Err(crate::keeper::Refused::Silent) => Err(StartFailure::Lost),
@@ -118,8 +120,31 @@ impl Custody {
         }
     }
 
-    /// If the job has exited: learns how, kills its group, and only then reaps it.
+    /// Of a job that has exited: learns how, kills its group, and only then reaps it.
+    ///
+    /// Whoever traces it is told of its end first, and passes it on, most in a moment. One that does not is killed if it
+    /// is the job's own.
     pub(crate) fn finish(&mut self, leader: &Leader) -> Status {
+        /// How long a tracer is given, and as long again once it is killed.
+        const PATIENCE: Duration = Duration::from_millis(25);
+        let until = Instant::now() + PATIENCE;
+        let mut killed = false;
+        loop {
+            let status = self.ask(leader);
+            let is_late = Instant::now() > until + if killed { PATIENCE } else { Duration::ZERO };
+            match (&status, is_late, killed) {
+                (Status::Ended(_) | Status::Lost, ..) | (_, true, true) => return status,
+                (Status::Running, true, false) => {
+                    self.signal_group(leader, Signal::KILL);
+                    kill_own_tracer(leader);
+                    killed = true;
+                }
+                (Status::Running, false, _) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    fn ask(&mut self, leader: &Leader) -> Status {
         match self {
             Self::Group => finish(leader.pid, leader.fd.as_fd()),
             Self::Keeper(keeper) => keeper.finish(leader.pid),
@@ -128,7 +153,7 @@ impl Custody {
 
     /// Asks everything that can be found of the job to end. `KILL` is not asked here.
     pub(crate) fn ask_to_end(&mut self, leader: &mut Leader) {
-        leader.found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], |_| {}).nodes;
+        leader.found = tree::below(leader.pid, Some(leader.fd.as_fd()), |_| true).nodes;
         for signal in [Signal::TERM, Signal::CONT] {
             self.signal_group(leader, signal);
             for node in &leader.found {
@@ -150,9 +175,9 @@ impl Custody {
             kill_below(&node);
         }
         match self {
-            Self::Group => kill_marked(&leader.mark),
+            Self::Group => kill_marked(&[leader.track]),
             // Its sweep finds these, and more, without looking at every process there is.
-            Self::Keeper(keeper) => keeper.will_sweep(leader.mark),
+            Self::Keeper(keeper) => keeper.will_sweep(leader.track),
         }
     }
 
@@ -160,7 +185,7 @@ impl Custody {
     pub(crate) fn abandon(&mut self, leader: &mut Leader) {
         kill_tree(leader);
         leader.kill();
-        kill_marked(&leader.mark);
+        kill_marked(&[leader.track]);
     }
 
     fn signal_group(&mut self, leader: &Leader, signal: Signal) {
@@ -202,7 +227,7 @@ impl Custody {
     pub(crate) fn end(&mut self, sweep: bool) {
         if let Self::Keeper(keeper) = self {
             if sweep {
-                keeper.sweep().iter().for_each(kill_marked);
+                kill_marked(&keeper.sweep());
             }
             keeper.set_busy(false);
         }
@@ -252,12 +277,9 @@ fn is_own_child(fd: BorrowedFd<'_>) -> bool {
 /// Stops everything below the leader so that nothing is forked meanwhile, then kills it all.
 fn kill_tree(leader: &mut Leader) {
     leader.node_signal(Signal::STOP);
-    let stop = |node: &Node| {
-        node.signal(Signal::STOP);
-    };
-    let mut found = tree::below(leader.pid, Some(leader.fd.as_fd()), &[], stop).nodes;
+    let mut found = tree::below(leader.pid, Some(leader.fd.as_fd()), stop).nodes;
     // A second look finds what was forked before its parent had stopped.
-    found.extend(tree::below(leader.pid, Some(leader.fd.as_fd()), &[], stop).nodes);
+    found.extend(tree::below(leader.pid, Some(leader.fd.as_fd()), stop).nodes);
     for node in &found {
         node.signal(Signal::KILL);
     }
@@ -266,31 +288,46 @@ fn kill_tree(leader: &mut Leader) {
     }
 }
 
-/// Kills everything that carries a mark, and follows what it forks meanwhile.
-fn kill_marked(mark: &Mark) {
+/// Kills everything that carries the mark of one of the jobs, and follows what it forks meanwhile.
+fn kill_marked(jobs: &[Track]) {
     /// For what goes on forking.
     const LONGEST: Duration = Duration::from_secs(2);
     /// Looks in a row that find nothing: what is executing programs one after the other would have been seen in one of
     /// them, and on a busy machine there are always strangers that come and go.
     const VAIN: u32 = 50;
+    if jobs.is_empty() {
+        return;
+    }
     let until = Instant::now() + LONGEST;
     let (mut known, mut vain) = (HashSet::new(), 0);
     loop {
-        let look = tree::marked(mark, &mut known);
-        look.marked.iter().for_each(kill_below);
-        vain = if look.marked.is_empty() { vain + 1 } else { 0 };
+        let look = tree::marked(jobs, until, &mut known, kill_below);
+        vain = if look.any { 0 } else { vain + 1 };
         if !look.again || vain == VAIN || Instant::now() > until {
             return;
         }
     }
 }
 
+fn stop(node: &Node) -> bool {
+    node.signal(Signal::STOP);
+    true
+}
+
+/// A process of the job's that holds its first one as a debugger does keeps the news of its end to itself.
+fn kill_own_tracer(leader: &Leader) {
+    let Some(tracer) = procfs::tracer(leader.pid) else { return };
+    let Ok(fd) = pidfd_open(tracer, PidfdFlags::empty()) else { return };
+    let is_own = tree::carries(tracer, &[leader.track.mark]) == Some(true);
+    // Still so now that it is pinned, and nobody has reaped the leader, whose number that was asked by.
+    if is_own && procfs::tracer(leader.pid) == Some(tracer) && sys::unreaped(leader.fd.as_fd()) {
+        let _ = pidfd_send_signal(&fd, Signal::KILL);
+    }
+}
+
 fn kill_below(root: &Node) {
-    root.signal(Signal::STOP);
-    let stop = |node: &Node| {
-        node.signal(Signal::STOP);
-    };
-    for node in tree::below(root.pid, Some(root.fd.as_fd()), &[], stop).nodes {
+    stop(root);
+    for node in tree::below(root.pid, Some(root.fd.as_fd()), stop).nodes {
         node.signal(Signal::KILL);
     }
     root.signal(Signal::KILL);

@@ -106,8 +106,9 @@ fn put<const N: usize>(
     Ok(())
 }
 
-/// Where the job's program is: itself if it is a path, else the first executable file of that name on
-/// the job's own `PATH`. The system's lookup would use the embedding program's.
+/// Where the job's program is: itself if it is a path, else the first executable file of that name in an absolute
+/// entry of the job's own `PATH`. The system's lookup would use the embedding program's, and would run what lies in
+/// the working directory where an entry is empty or relative.
 pub(crate) fn locate(job: &Job, dir: BorrowedFd<'_>) -> Result<PathBuf, StartError> {
     let program = job.program.as_os_str();
     if program.as_bytes().contains(&b'/') {
@@ -115,13 +116,11 @@ pub(crate) fn locate(job: &Job, dir: BorrowedFd<'_>) -> Result<PathBuf, StartErr
     }
     let path = job.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     let path = path.unwrap_or(OsStr::new("/bin:/usr/bin"));
-    let mut error = StartError::NotFound(program.into());
     if program.is_empty() || program.as_bytes().contains(&0) {
-        return Err(error);
+        return Err(StartError::NotFound(program.into()));
     }
-    for folder in std::env::split_paths(path) {
-        // An empty entry means the working directory, and so must the path: a bare name would not.
-        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+    let mut error = StartError::NotOnPath(program.into());
+    for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
         let candidate = folder.join(program);
         let Ok(stat) = statat(dir, &candidate, AtFlags::empty()) else { continue };
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

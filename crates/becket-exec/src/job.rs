@@ -8,9 +8,10 @@ use std::time::Duration;
 /// One program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// A path, or a bare name that is looked up on the `PATH` of [`env`](Self::env) (`/bin:/usr/bin`
-    /// where that has none). A relative path is relative to [`dir`](Self::dir). Also the program's own
-    /// name for itself (`argv[0]`).
+    /// A path, or a bare name that is looked up in the absolute entries of the `PATH` of [`env`](Self::env)
+    /// (`/bin:/usr/bin` where that has none): an empty or relative entry would find what somebody put into
+    /// [`dir`](Self::dir). A path that is relative is so to that directory. Also the program's own name for
+    /// itself (`argv[0]`).
     pub program: OsString,
     /// Its arguments, without the program itself. Together with the environment at most what the system
     /// takes (usually 2 MiB, and 128 KiB each), else [`StartError::TooLong`](crate::StartError::TooLong).

@@ -62,20 +62,22 @@
 //! purpose, in a session of its own, keeps it; a job that was cut short leaves nothing.
 //!
 //! [`Custody::Group`] makes jobs children of this process. When one is cut short it kills the group,
-//! what hangs below the job at that moment, and what carries the job's [mark](MARK). A descendant that
-//! left the group, whose parent has ended, and that cleaned its environment, escapes; and if this
-//! process is killed, its jobs go on.
+//! what hangs below the job at that moment, and what carries the job's [mark](MARK), looked for two seconds
+//! at most. A descendant that left the group, whose parent has ended, and that cleaned its environment or
+//! forks its successor and ends before it can be looked at, escapes; and if this process is killed, its jobs go on.
 //!
 //! [`Custody::Keeper`] makes them children of a [`Keeper`] process, which all orphans below it come to.
-//! Once a batch is over of which something was cut short, it kills what it finds below itself, round
+//! Once a batch is over of which something was cut short, it kills what it finds below itself, the youngest
+//! first, and the groups of what has ended, which no fork escapes, round
 //! after round, until the kernel says that it has no child left: nothing escapes, whatever it did, save
 //! a process of another user (a `setuid` program) and one that the kernel itself holds, which are given
 //! up after two seconds. What a finished job of the same custody left running is told by its mark and
 //! spared, with everything below it; a server that *cleaned* its environment is not known as such, and
 //! goes when a sibling is cut short. When the embedding program dies, by `KILL` too, the keeper ends
 //! everything below it, finished jobs' servers included, since that is an event cut short. A keeper that
-//! a job has stopped goes on: whoever asks it something tells it to, again and again, and the kernel does
-//! when the embedding program dies.
+//! a job has stopped goes on: whoever asks it something tells it to, again and again, and from an event's
+//! first job on so does a timer of the kernel's, four times a second, whoever is left. While jobs run it
+//! reaps orphans that have ended.
 //!
 //! No number is ever signalled that may have become somebody else's. The one exception is a system
 //! before Linux 6.9 whose keeper dies at the very moment it is asked to signal a group; there the leader
@@ -86,7 +88,8 @@
 //! A program that ignores SIGCHLD, or that reaps every child it sees, takes statuses away from whoever
 //! wants them. Under a keeper that has no effect. With [`Custody::Group`] the status is asked from the
 //! kernel's own note (Linux 6.15 and later); before, the job is [`End::Lost`], which must never be taken
-//! for consent.
+//! for consent. Whoever traces a job (a debugger, `strace -D`) is told of its end first, and given a moment to pass
+//! it on; one that does not, and carries the job's mark, is killed.
 //!
 //! # Systems
 //!

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::procfs::Ticks;
+
 /// The environment variable that every job is given: a random number of its own, in hexadecimal. It
 /// tells what a finished job left running on purpose from what a job that was cut short left behind.
 /// A job's own variable of this name is replaced. It is a hint among the descendants of one runner, and
@@ -15,6 +17,20 @@ pub(crate) const MARK_LEN: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark([u8; MARK_LEN / 2]);
+
+/// What a job's processes are told by, wherever they are: they carry its mark, and none is older than the job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Track {
+    pub(crate) mark: Mark,
+    pub(crate) since: Ticks,
+}
+
+impl Track {
+    /// Of a job that is about to be started.
+    pub(crate) fn begin() -> Self {
+        Self { mark: Mark::random(), since: Ticks::now() }
+    }
+}
 
 impl Mark {
     pub(crate) fn random() -> Self {

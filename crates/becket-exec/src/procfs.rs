@@ -8,11 +8,28 @@ use std::fs;
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::{Errno, read, retry_on_intr};
 use rustix::process::{Pid, getpid};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::sys;
 
 /// What most environments fit into. (The kernel gives a larger one too, with more room.)
 const ROOM: usize = 32 * 1024;
 /// The flag of the kernel's own threads in `stat`.
 const KERNEL: u64 = 0x0020_0000;
+
+/// A moment since the system has booted, as coarse as `/proc` tells when a process began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticks(u64);
+
+impl Ticks {
+    /// No process that begins from here on is said to have begun earlier. No system call.
+    pub(crate) fn now() -> Self {
+        let now = clock_gettime(ClockId::Boottime);
+        let parts =
+            |count: i64, second: u64| count.unsigned_abs().saturating_mul(sys::ticks_per_second()) / second;
+        Self(parts(now.tv_sec, 1) + parts(now.tv_nsec, 1_000_000_000))
+    }
+}
 
 /// How far a process has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +47,7 @@ pub(crate) struct Stat {
     name: Vec<u8>,
     pub(crate) life: Life,
     pub(crate) parent: i32,
+    pub(crate) began: Ticks,
     /// It is a thread of the kernel's.
     kernel: bool,
     /// Its program has begun, and was given no environment at all.
@@ -65,6 +83,7 @@ impl Stat {
                 (true, _) => Life::Headless,
             },
             parent: decimal(field(4)?)?,
+            began: Ticks(number(22)?),
             kernel: number(9)? & KERNEL != 0,
             // The place of the code is noted last of these when a program is executed.
             bare: code != 0 && environment.is_empty(),
@@ -126,12 +145,31 @@ pub fn is_own_proc() -> bool {
     check().is_ok()
 }
 
-/// The numbers of the processes above this one, nearest first, as far as they are told. Of no meaning where it is not
-/// the [own `/proc`](is_own_proc).
-pub fn ancestors() -> impl Iterator<Item = u32> {
-    let parent = |pid| Stat::of(pid).and_then(|stat| Pid::from_raw(stat.parent));
-    std::iter::successors(parent(getpid()), move |pid| parent(*pid))
-        .map(|pid| pid.as_raw_nonzero().get().unsigned_abs())
+/// The numbers of the processes above this one, nearest first, as far as they are told. `None` where they come and go so
+/// fast that nobody can tell. Of no meaning where it is not the [own `/proc`](is_own_proc).
+pub fn ancestors() -> Option<Vec<u32>> {
+    /// Whoever is orphaned has another parent at once: each try begins with whom it has by then.
+    const TRIES: usize = 1000;
+    (0..TRIES).find_map(|_| climb())
+}
+
+/// `None` if one of them went meanwhile.
+fn climb() -> Option<Vec<u32>> {
+    let mut above = Vec::new();
+    let mut child = getpid();
+    let Some(mut stat) = Stat::of(child) else { return Some(above) };
+    while let Some(parent) = Pid::from_raw(stat.parent) {
+        let next = Stat::of(parent);
+        // What was read is the parent's only if it still is the parent, and that it is not told of only then means
+        // that it is hidden.
+        if Stat::of(child)?.parent != stat.parent {
+            return None;
+        }
+        above.push(parent.as_raw_nonzero().get().unsigned_abs());
+        let Some(next) = next else { break };
+        (child, stat) = (parent, next);
+    }
+    Some(above)
 }
 
 /// At most 15 bytes of the name of the program that a process runs, which may be no text. `None` for one that is gone or
@@ -151,7 +189,15 @@ pub(crate) fn check() -> Result<(), Errno> {
     if is_own { Ok(()) } else { Err(Errno::NODEV) }
 }
 
-/// The numbers that are said to be children of `parent`; of one that is gone, none. Only after [`check`].
+/// Who holds a process as a debugger does, if anybody does.
+pub(crate) fn tracer(pid: Pid) -> Option<Pid> {
+    let status = at_once(&format!("{}/status", directory(pid))).ok()?;
+    let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"TracerPid:"))?;
+    Pid::from_raw(decimal(line)?)
+}
+
+/// The numbers that are said to be children of `parent`, of each of its threads the oldest first; of one that is gone,
+/// none. Only after [`check`].
 ///
 /// # Errors
 ///
@@ -250,6 +296,7 @@ mod tests {
         let read = |others| Stat::parse(&line(others)).expect("it is one");
         let usual = read(&[]);
         assert_eq!((usual.life, usual.parent, usual.kernel, usual.bare), (Life::Alive, 7, false, true));
+        assert_eq!(read(&[(22, "12345")]).began, Ticks(12345));
         assert_eq!(read(&[(3, "Z")]).life, Life::Dead);
         assert_eq!(read(&[(3, "Z"), (20, "2")]).life, Life::Headless);
         assert!(read(&[(9, "2129984")]).kernel);
@@ -279,8 +326,23 @@ mod tests {
         assert_eq!(Stat::of(me).map(|stat| stat.life), Some(Life::Alive));
         assert!(everybody().expect("they can be listed").contains(&me));
         assert_eq!(check(), Ok(()));
-        assert_eq!(ancestors().next(), Some(std::os::unix::process::parent_id()));
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(ancestors().and_then(|above| above.first().copied()), Some(parent));
+        assert_eq!(tracer(me), None);
         let name = fs::read("/proc/self/comm").expect("it can be read");
         assert_eq!(program_name(std::process::id()).as_deref(), name.strip_suffix(b"\n"));
+    }
+
+    /// Whatever begins after a moment was noted is not taken for older.
+    #[test]
+    fn nothing_is_older_than_the_moment_before_it() {
+        for _ in 0..200 {
+            let before = Ticks::now();
+            let mut child = std::process::Command::new("/bin/true").spawn().expect("there is one");
+            let began = Stat::of(Pid::from_child(&child)).map(|stat| stat.began);
+            child.wait().expect("it ends");
+            assert!(began >= Some(before) && began <= Some(Ticks::now()), "{before:?} {began:?}");
+        }
+        assert!(Stat::of(Pid::INIT).is_none_or(|stat| stat.began < Ticks::now()));
     }
 }

@@ -13,7 +13,7 @@ use crate::ending::{End, Ended, Stream};
 use crate::feed::Feed;
 use crate::image::{self, Image};
 use crate::job::{Enough, Job, Limits};
-use crate::mark::Mark;
+use crate::mark::Track;
 use crate::pipes::Dir;
 use crate::start::StartError;
 use crate::sys::QuietPipes;
@@ -112,7 +112,7 @@ pub fn run(
                 custody.clear(&mut job.leader);
                 sweep = true;
             } else {
-                custody.spare(job.leader.mark);
+                custody.spare(job.leader.track.mark);
             }
             on_end(job.index, &ended);
             ends[job.index] = Some(ended);
@@ -184,17 +184,17 @@ impl Running {
         job: &Job,
         deadline: Option<Instant>,
     ) -> Result<Self, StartFailure> {
-        let mark = Mark::random();
+        let track = Track::begin();
         let dir = Dir::open(&job.dir)?;
         let path = image::locate(job, dir.fd.as_fd())?;
-        let image = Image::new(job, &path, &mark)?;
+        let image = Image::new(job, &path, &track.mark)?;
         let failed = |errno| StartError::of_resources(errno, &job.program);
         let (stdin, feed) = Feed::prepare(&job.stdin, job.enough.is_some()).map_err(failed)?;
         let (stdout, out) = Drain::prepare(job.limits.stdout).map_err(failed)?;
         let (stderr, err) = Drain::prepare(job.limits.stderr).map_err(failed)?;
         let started = Instant::now();
         let leader =
-            custody.start(job, &image, mark, dir.fd.as_fd(), [stdin.as_fd(), out.as_fd(), err.as_fd()])?;
+            custody.start(job, &image, track, dir.fd.as_fd(), [stdin.as_fd(), out.as_fd(), err.as_fd()])?;
         let own = started.checked_add(job.limits.timeout);
         // A timeout beyond what a clock can say is none.
         let own = own.unwrap_or_else(|| started + NEVER);

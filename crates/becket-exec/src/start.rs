@@ -17,6 +17,9 @@ pub enum StartError {
     /// There is no such program.
     #[error("no such program: {}", .0.display())]
     NotFound(PathBuf),
+    /// No absolute entry of `PATH` has a program of that name.
+    #[error("no program {} in any absolute entry of PATH", .0.display())]
+    NotOnPath(PathBuf),
     /// The program is there, but what is to interpret it (its `#!` line, or its loader) is not.
     #[error("{}: the interpreter it names does not exist", .0.display())]
     NoInterpreter(PathBuf),

@@ -8,16 +8,16 @@ pub(crate) mod last_words;
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::time::Duration;
 
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use crate::ending::Exit;
 use crate::image::Image;
-use crate::pipes::above_stdio;
 
 /// A signal set as the kernel takes it: one bit a signal, those of the C library itself included, which
 /// its own functions leave out.
@@ -81,8 +81,9 @@ pub(crate) fn spawn(
         let _ = retry_on_intr(|| waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED));
         return Err(Errno::from_raw_os_error(plan.error.get()));
     }
-    let pidfd = above_stdio(pidfd).map_err(|_| Errno::MFILE)?;
-    Ok((pid, pidfd))
+    // The program runs: where there is no room for another number it has to do with this one.
+    let lifted = if pidfd.as_raw_fd() > 2 { None } else { fcntl_dupfd_cloexec(&pidfd, 3).ok() };
+    Ok((pid, lifted.unwrap_or(pidfd)))
 }
 
 /// The new process. It shares its parent's memory and must not touch what other threads use: system
@@ -227,9 +228,50 @@ pub(crate) fn ignore_failed_writes() {
     }
 }
 
+/// The unit in which `/proc` tells times.
+pub(crate) fn ticks_per_second() -> u64 {
+    // SAFETY: asks for a constant.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).unwrap_or(100)
+}
+
+/// A clock of the kernel's that tells this process to go on at each of its beats, also while somebody has stopped it.
+/// Only in a keeper's process, where CONT does nothing else and ends no call early but a wait.
+pub(crate) struct Heartbeat(c_int);
+
+impl Heartbeat {
+    /// It stands still. `None` where the system has no room for it.
+    pub(crate) fn new() -> Option<Self> {
+        let mut timer: c_int = 0;
+        // SAFETY: plain integers of which all zero is valid; the one call reads the event and writes the timer's number.
+        let made = unsafe {
+            let mut event: libc::sigevent = zeroed();
+            event.sigev_notify = libc::SIGEV_SIGNAL;
+            event.sigev_signo = libc::SIGCONT;
+            libc::syscall(libc::SYS_timer_create, libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer)
+        };
+        (made == 0).then_some(Self(timer))
+    }
+
+    /// Zero stops it.
+    pub(crate) fn beat(&self, every: Duration) {
+        let every = libc::timespec {
+            tv_sec: every.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_nsec: every.subsec_nanos().into(),
+        };
+        let times = libc::itimerspec { it_interval: every, it_value: every };
+        let none = ptr::null_mut::<libc::itimerspec>();
+        // SAFETY: one structure that outlives the call, and a timer of this process's own.
+        unsafe { libc::syscall(libc::SYS_timer_settime, self.0, 0 as c_int, &raw const times, none) };
+    }
+}
+
+/// A signal that is caught is not one that the kernel forgets, as it does with a timer's since Linux 6.13.
+extern "C" fn go_on(_: c_int) {}
+
 /// Makes a process that was forked or started into a keeper's: no descriptor from `from` upwards, no
-/// signal blocked, each at its default, except those that would end it by mistake. A keeper ends with
-/// its lifeline; a stray TERM or HUP must not take it before its work is done.
+/// signal blocked, each at its default, except those that would end it by mistake, and CONT, which is caught
+/// ([`Heartbeat`]). A keeper ends with its lifeline; a stray TERM or HUP must not take it before its work is done.
 ///
 /// The process must own nothing that still uses those descriptors.
 pub(crate) fn become_keeper_process(from: RawFd) {
@@ -242,13 +284,18 @@ pub(crate) fn become_keeper_process(from: RawFd) {
         libc::SIGUSR1,
         libc::SIGUSR2,
     ];
+    let caught: extern "C" fn(c_int) = go_on;
     // SAFETY: close_range takes plain numbers; the keeper's side holds no object for descriptors from
-    // `from` on. The dispositions set are constants, so no handler runs; setting one that cannot be
+    // `from` on. The dispositions set are constants and a handler that does nothing; setting one that cannot be
     // set is refused without effect. The mask is a valid set.
     unsafe {
         libc::syscall(libc::SYS_close_range, from as c_uint, c_uint::MAX, 0 as c_uint);
-        for signal in 1..=64 {
-            let action = if IGNORED.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
+        for signal in (1..=64).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
+            let action = match signal {
+                libc::SIGCONT => caught as libc::sighandler_t,
+                _ if IGNORED.contains(&signal) => libc::SIG_IGN,
+                _ => libc::SIG_DFL,
+            };
             libc::signal(signal, action);
         }
     }

@@ -7,11 +7,14 @@
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+};
 
-use crate::mark::Mark;
+use crate::mark::{Mark, Track};
 use crate::procfs::{self, Environment, Life, Stat};
 use crate::sys;
 
@@ -49,20 +52,20 @@ fn names_one(environ: &[u8], marks: &[Mark]) -> bool {
 
 /// What one look below a process found.
 pub(crate) struct Found {
+    /// What the visitor kept.
     pub(crate) nodes: Vec<Node>,
+    /// Children of this process itself that have ended and were not reaped. Only this process can do that, so their
+    /// numbers stay theirs until it does, and so do their groups'.
+    pub(crate) ended: Vec<Pid>,
     /// Whether nothing kept it from seeing all there is (too many open files would).
     pub(crate) whole: bool,
 }
 
-/// Everything alive below `root`, pinned, those with a mark in `spared` and what is below them left
-/// out. Each is given to `seen` as soon as it is found. `fd` pins `root` where it is not this process.
-pub(crate) fn below(
-    root: Pid,
-    fd: Option<BorrowedFd<'_>>,
-    spared: &[Mark],
-    mut seen: impl FnMut(&Node),
-) -> Found {
-    let mut found = Found { nodes: Vec::new(), whole: procfs::check().is_ok() };
+/// Everything alive below `root`, pinned, parents before their children, and of these the youngest first: what forks and
+/// ends is caught while it is there. Each is given to `visit` as soon as it is found; where that says no, it and what is
+/// below it are left out. `fd` pins `root` where it is not this process.
+pub(crate) fn below(root: Pid, fd: Option<BorrowedFd<'_>>, mut visit: impl FnMut(&Node) -> bool) -> Found {
+    let mut found = Found { nodes: Vec::new(), ended: Vec::new(), whole: procfs::check().is_ok() };
     if !found.whole {
         return found;
     }
@@ -72,8 +75,13 @@ pub(crate) fn below(
     loop {
         let children = procfs::children(parent);
         found.whole &= children.is_ok();
-        for pid in children.unwrap_or_default() {
+        for pid in children.unwrap_or_default().into_iter().rev() {
             if visited.contains(&pid.as_raw_nonzero()) {
+                continue;
+            }
+            // There may be very many of these, and whoever goes on forking is not waiting.
+            if parent_fd.is_none() && has_ended(pid) {
+                found.ended.push(pid);
                 continue;
             }
             let fd = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -84,7 +92,13 @@ pub(crate) fn below(
                 }
             };
             let is_theirs = match (&parent_fd, Stat::of(pid)) {
-                (_, Some(stat)) if stat.life == Life::Dead => false,
+                (_, Some(stat)) if stat.life == Life::Dead => {
+                    // It has ended since it was asked, and who was below it may have come to this process meanwhile.
+                    if parent_fd.is_none() {
+                        found.ended.push(pid);
+                    }
+                    false
+                }
                 // Only this process can reap its own children, so their numbers stay theirs, even where nothing is told
                 // of them (`/proc` may hide what is not dumpable).
                 (None, stat) => stat.is_none_or(|stat| stat.parent == parent.as_raw_nonzero().get()),
@@ -98,13 +112,11 @@ pub(crate) fn below(
                     false
                 }
             };
-            if !is_theirs || carries(pid, spared) == Some(true) {
-                continue;
-            }
-            visited.insert(pid.as_raw_nonzero());
             let node = Node { pid, fd };
-            seen(&node);
-            found.nodes.push(node);
+            if is_theirs && visit(&node) {
+                visited.insert(pid.as_raw_nonzero());
+                found.nodes.push(node);
+            }
         }
         let Some(node) = found.nodes.get(next) else { return found };
         next += 1;
@@ -112,36 +124,59 @@ pub(crate) fn below(
     }
 }
 
-/// What one look at all processes found of a mark.
+/// Whether a child of this process has ended and was not reaped.
+fn has_ended(child: Pid) -> bool {
+    let peek = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    matches!(waitid(WaitId::Pid(child), peek), Ok(Some(_)))
+}
+
+/// What one look at all processes came to.
+#[derive(Default)]
 pub(crate) struct Look {
-    /// What carries it.
-    pub(crate) marked: Vec<Node>,
-    /// Whether there is reason to look again: something carried it and may have forked, or something had no environment to
-    /// be seen, or had ended, perhaps after it had forked, or they could not all be listed.
+    /// Whether something carried a mark.
+    pub(crate) any: bool,
+    /// Whether there is reason to look again: something carried a mark and may have forked, or something had no
+    /// environment to be seen, or had ended, perhaps after it had forked, or not all could be listed.
     pub(crate) again: bool,
 }
 
-/// Everything alive, anywhere, that carries the mark and is not among the `known`, to whom all that need not be looked at
-/// again are added. Finds only what did not clean its environment, and not what is forked while it looks.
-pub(crate) fn marked(mark: &Mark, known: &mut HashSet<Pid>) -> Look {
-    let marks = [*mark];
-    let mut look = Look { marked: Vec::new(), again: false };
+/// Gives everything alive, anywhere, that carries the mark of one of the jobs to `visit`, the youngest first, save what is
+/// among the `known`, to whom all that need not be looked at again are added. Finds only what did not clean its
+/// environment, and not what is forked while it looks. Nobody is asked for an environment who is older than the jobs: a
+/// process can keep whoever asks waiting for ever. Looks no longer than `until`.
+pub(crate) fn marked(
+    jobs: &[Track],
+    until: Instant,
+    known: &mut HashSet<Pid>,
+    mut visit: impl FnMut(&Node),
+) -> Look {
+    let mut look = Look::default();
+    let marks: Vec<Mark> = jobs.iter().map(|job| job.mark).collect();
+    let since = jobs.iter().map(|job| job.since).min();
     // All of them are listed first: whatever is forked from here on is new at the next look.
     let everybody = procfs::everybody();
     look.again |= everybody.is_err();
-    for pid in everybody.unwrap_or_default() {
+    for pid in everybody.unwrap_or_default().into_iter().rev() {
         if known.contains(&pid) {
+            continue;
+        }
+        if Instant::now() > until {
+            look.again = true;
+            break;
+        }
+        if Stat::of(pid).is_some_and(|stat| Some(stat.began) < since) {
+            known.insert(pid);
             continue;
         }
         let is_known = match procfs::environment(pid) {
             Environment::Closed => true,
             Environment::Whole(environ) if !names_one(&environ, &marks) => true,
             Environment::Whole(_) => {
-                look.again = true;
+                (look.any, look.again) = (true, true);
                 match pidfd_open(pid, PidfdFlags::empty()) {
                     // Asked again now that it is pinned, and still there after the answer.
                     Ok(fd) if carries(pid, &marks) == Some(true) && sys::unreaped(fd.as_fd()) => {
-                        look.marked.push(Node { pid, fd });
+                        visit(&Node { pid, fd });
                         true
                     }
                     Ok(_) | Err(_) => false,
@@ -161,13 +196,6 @@ pub(crate) fn marked(mark: &Mark, known: &mut HashSet<Pid>) -> Look {
         }
     }
     look
-}
-
-/// Whether `root` has children that have ended and wait to be reaped.
-pub(crate) fn has_zombies_below(root: Pid) -> bool {
-    procfs::check().and_then(|()| procfs::children(root)).is_ok_and(|children| {
-        children.into_iter().any(|pid| Stat::of(pid).is_some_and(|stat| stat.life == Life::Dead))
-    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub struct Words {
     pub stderr: String,
     /// The exit code.
     pub exit: u8,
+    /// The exit code where stdout takes nothing: 2, a refusal, if the words ask at a gate for anything stricter than leave.
+    pub exit_unheard: u8,
 }
 
 /// Says an outcome.
@@ -26,6 +28,7 @@ pub fn encode(host: Host, event: &Event, outcome: &Outcome) -> Words {
         return refuse(host, Some(event.name), &format!("{} does not report {}", host.title(), event.name));
     };
     let plan = plan(host, row, event, outcome);
+    let is_more_than_leave = plan.decision > Decision::Allow || plan.rewrite.is_some();
     let object = match host {
         Host::Claude => claude::words(event, &plan),
         Host::Codex => codex::words(event, &plan),
@@ -36,13 +39,14 @@ pub fn encode(host: Host, event: &Event, outcome: &Outcome) -> Words {
         stdout: line(&object),
         stderr: plan.notes.iter().map(|note| format!("{note}\n")).collect(),
         exit: 0,
+        exit_unheard: if event.name.is_gate() && is_more_than_leave { 2 } else { 0 },
     }
 }
 
 /// Says that nothing could be judged, and why. At a gate that is a denial. Where not even the event is known it is
 /// the one refusal that all agents share: exit code 2 and the reason on stderr.
 pub fn refuse(host: Host, event: Option<EventName>, why: &str) -> Words {
-    let shared = || Words { stdout: String::new(), stderr: format!("becket: {why}\n"), exit: 2 };
+    let shared = || told(why, 2);
     let Some(name) = event else { return shared() };
     let mut outcome = Outcome::nothing(name);
     if name.is_gate() {
@@ -61,6 +65,11 @@ pub fn refuse(host: Host, event: Option<EventName>, why: &str) -> Words {
     words
 }
 
+/// Words that stand on stderr alone.
+pub(crate) fn told(why: &str, exit: u8) -> Words {
+    Words { stdout: String::new(), stderr: format!("becket: {why}\n"), exit, exit_unheard: exit }
+}
+
 /// Whether the agent will take these words as a denial of a tool call.
 pub fn is_denial(host: Host, words: &Words) -> bool {
     if words.exit == 2 {
@@ -77,7 +86,7 @@ pub fn is_denial(host: Host, words: &Words) -> bool {
 
 /// Says nothing, explicitly: for events that have no counterpart.
 pub fn nothing() -> Words {
-    Words { stdout: "{}\n".to_owned(), stderr: String::new(), exit: 0 }
+    Words { stdout: "{}\n".to_owned(), stderr: String::new(), exit: 0, exit_unheard: 0 }
 }
 
 fn line(object: &Object) -> String {

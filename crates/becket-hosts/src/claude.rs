@@ -160,7 +160,29 @@ pub(crate) fn words(event: &Event, plan: &Plan) -> Object {
         }
         _ => {}
     }
-    reply.finish(event.name.as_str(), plan)
+    let mut said = reply.finish(event.name.as_str(), plan);
+    if event.fields.contains_key(OF_OTHERS) {
+        also_flat(&mut said);
+    }
+    said
+}
+
+/// A field that Claude Code does not send, and others that read its settings do.
+const OF_OTHERS: &str = "timestamp";
+
+/// Says what is for one event at the top as well: there Copilot CLI looks for it, which runs the lines in Claude Code's
+/// files with payloads that look like Claude Code's.
+fn also_flat(said: &mut Object) {
+    let Some(Value::Object(specific)) = said.get("hookSpecificOutput").cloned() else { return };
+    for (key, value) in specific {
+        match value {
+            Value::Object(answer) if key == "decision" => said.extend(answer),
+            _ if key == "hookEventName" => {}
+            value => {
+                said.insert(key, value);
+            }
+        }
+    }
 }
 
 fn result(reply: &mut Reply, event: &Event, plan: &Plan) {

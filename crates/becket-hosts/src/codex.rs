@@ -3,7 +3,7 @@
 use becket_core::event::{Event, EventName};
 use becket_core::json::Object;
 use becket_core::outcome::Decision;
-use becket_core::paths;
+use becket_core::patch;
 use becket_core::tool::{Kind, ToolCall};
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ pub(crate) fn is_unreported(call: &ToolCall) -> bool {
         Some(Value::Array(words)) => words.last().and_then(Value::as_str).unwrap_or_default(),
         _ => return false,
     };
-    paths::patch_in_command(text).is_some()
+    patch::is_in_command(text)
 }
 
 pub(crate) fn words(event: &Event, plan: &Plan) -> Object {

@@ -72,12 +72,8 @@ impl DecodeError {
     pub fn words(&self) -> Words {
         match self.answers {
             Answers::To(host, event) => answer::refuse(host, event, &self.why),
-            Answers::Nobody => {
-                Words { stdout: String::new(), stderr: format!("becket: {}\n", self.why), exit: 0 }
-            }
-            Answers::Anybody => {
-                Words { stdout: String::new(), stderr: format!("becket: {}\n", self.why), exit: 2 }
-            }
+            Answers::Nobody => answer::told(&self.why, 0),
+            Answers::Anybody => answer::told(&self.why, 2),
         }
     }
 }

@@ -42,6 +42,34 @@ fn a_denied_call() {
 }
 
 #[test]
+fn who_sends_what_claude_code_does_not_is_answered_at_the_top_too() {
+    let other = |name| {
+        let mut event = event_of(name);
+        event.fields.insert("timestamp".to_owned(), "2026-08-22T10:00:00Z".into());
+        event
+    };
+    for name in [EventName::PreToolUse, EventName::PermissionRequest, EventName::PostToolUse, EventName::Stop]
+    {
+        for decision in [Decision::Allow, Decision::Grant, Decision::Ask, Decision::Deny, Decision::Halt] {
+            let outcome = Outcome { additional_context: vec!["c".to_owned()], ..outcome(name, decision) };
+            let said: Value =
+                serde_json::from_str(&encode(Host::Claude, &other(name), &outcome).stdout).unwrap();
+            let alone = say(Host::Claude, &outcome);
+            for (key, value) in alone.as_object().unwrap() {
+                assert_eq!(&said[key], value, "what Claude Code is told stays: {said}");
+            }
+            let specific = &alone["hookSpecificOutput"];
+            for key in ["permissionDecision", "permissionDecisionReason", "additionalContext"] {
+                assert_eq!(said[key], specific[key], "{said}");
+            }
+            for key in ["behavior", "message"] {
+                assert_eq!(said[key], specific["decision"][key], "{said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn nothing_to_say_is_said() {
     let nothing = Outcome::nothing(EventName::PreToolUse);
     for host in [Host::Claude, Host::Codex, Host::Gemini] {
@@ -216,7 +244,44 @@ fn what_no_reply_carries_stands_on_stderr() {
     let mut end = Outcome::nothing(EventName::SessionEnd);
     end.messages = vec!["m".to_owned()];
     let words = encode(Host::Codex, &event_of(EventName::SessionEnd), &end);
-    assert_eq!(words, Words { stdout: "{}\n".to_owned(), stderr: "m\n".to_owned(), exit: 0 });
+    assert_eq!(
+        words,
+        Words { stdout: "{}\n".to_owned(), stderr: "m\n".to_owned(), exit: 0, exit_unheard: 0 }
+    );
+}
+
+#[test]
+fn words_that_are_lost_at_a_gate_refuse_unless_they_gave_leave() {
+    for host in Host::ALL {
+        for row in host.rows() {
+            let event = event_of(row.event);
+            let unheard = |outcome: &Outcome| encode(host, &event, outcome).exit_unheard;
+            let of = |decision| unheard(&outcome(row.event, decision));
+            let mut leave = Outcome::nothing(row.event);
+            leave.messages = vec!["m".to_owned()];
+            leave.additional_context = vec!["c".to_owned()];
+            assert_eq!([unheard(&leave), of(Decision::Grant)], [0, 0], "{host} {}", row.event);
+            let rewrites = row.event.is_gate();
+            let rewrite = Outcome {
+                updated_input: Some(object(json!({"command": "safe", "description": "d"}))),
+                ..Outcome::nothing(row.event)
+            };
+            assert_eq!(unheard(&rewrite) == 2, rewrites, "{host} {}", row.event);
+            // Where nothing can be kept from happening, nothing is.
+            for (decision, answer) in
+                [(Decision::Ask, Answer::Ask), (Decision::Deny, Answer::Deny), (Decision::Halt, Answer::Halt)]
+            {
+                let can = row.way(answer) != Way::Cannot
+                    && (row.way(answer) != Way::Held || row.way(Answer::Deny) == Way::Honoured);
+                assert_eq!(
+                    of(decision) == 2,
+                    row.event.is_gate() && can,
+                    "{host} {} {decision:?}",
+                    row.event
+                );
+            }
+        }
+    }
 }
 
 // ---- what an agent does with the words, told from its documents and not from the encoder ----

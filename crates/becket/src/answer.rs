@@ -164,7 +164,7 @@ impl Engine {
         let store = OpenStore::open(dialect, &loaded.scope, &source)?;
         let question = Question {
             scope: &loaded.scope,
-            known: Known { ledger: &loaded.ledger, kept: None, prompted: false },
+            known: Known::outside(&loaded.ledger),
             source: &source,
             answer,
             now: home::now(),
@@ -224,6 +224,13 @@ impl Engine {
         let what = journal::What::Answered { dialect: Name::Shadowcode, path, answer, hash: None };
         drop(home.journal(&[Record { v: journal::VERSION, at: home::now(), what }]));
         Ok(scope.workspace)
+    }
+
+    /// What a person approved of this source last, where that is kept, so that a change can be shown as one.
+    pub fn approved_content(&self, loaded: &Loaded, source: &Source) -> Option<Vec<u8>> {
+        let entry = loaded.ledger.entry(source.dialect, &source.path);
+        let entry = entry.filter(|entry| entry.answer == Answer::Approve)?;
+        loaded.home.as_ref()?.content(entry.content.as_ref().unwrap_or(&entry.hash))
     }
 
     /// Whether a person's approval of this source can be taken back without the hash of its content.

@@ -113,26 +113,21 @@ impl Engine {
 }
 
 /// The record of one plugin in one project.
-struct RecordFile {
+struct RecordFile<'a> {
+    home: &'a Home,
     path: Utf8PathBuf,
 }
 
-impl RecordFile {
-    fn of(home: &Home, scope: &Scope, plugin: &str) -> Result<Self, FileError> {
+impl<'a> RecordFile<'a> {
+    fn of(home: &'a Home, scope: &Scope, plugin: &str) -> Result<Self, FileError> {
         let name = hash::of(format!("{} {plugin}", scope.real_workspace).as_bytes());
-        Ok(Self { path: home.folder("bundles")?.join(format!("{name}.json")) })
+        Ok(Self { home, path: home.folder("bundles")?.join(format!("{name}.json")) })
     }
 
     fn read(&self) -> Result<Option<Installed>, FileError> {
-        match read::read(&Place::file(self.path.clone(), LIMIT)) {
-            Found::Missing => Ok(None),
-            Found::File(file) if file.unsafe_store.is_none() => {
-                Installed::parse(&file.bytes).map(Some).map_err(|why| FileError::new(&self.path, why))
-            }
-            Found::File(file) => Err(FileError::new(&self.path, file.unsafe_store.unwrap_or_default())),
-            Found::Refused(refusal) => Err(FileError::new(&self.path, refusal)),
-            Found::Folder { .. } => Err(FileError::new(&self.path, "it is a folder")),
-        }
+        let file = self.home.read(&self.path, LIMIT).map_err(|unread| unread.of(&self.path))?;
+        let installed = file.map(|file| Installed::parse(&file.bytes)).transpose();
+        installed.map_err(|why| FileError::new(&self.path, why))
     }
 
     fn write(&self, installed: &Installed) -> Result<(), FileError> {

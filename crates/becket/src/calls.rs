@@ -4,17 +4,17 @@
 //! Whoever comes first holds the lock of the call's record while its hooks run, and leaves the verdict there. Who
 //! comes second waits for the lock and repeats the verdict; if there is none, the first has died, and it runs itself.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::time::{Duration, Instant};
 
 use becket_core::event::{Event, EventName};
 use becket_core::hash;
 use becket_core::outcome::{Decision, Outcome};
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
+use crate::files::{self, FileError};
 use crate::home::Home;
 
 /// A verdict is repeated for so long after it was given, unless the call ends before: lines that report the same call
@@ -95,7 +95,7 @@ impl Home {
         let said = serde_json::to_string(&tool.input).unwrap_or_default();
         let input = hash::of(format!("{}\0{said}", tool.name).as_bytes());
         let until = deadline.unwrap_or_else(|| Instant::now() + PATIENCE);
-        let Some(mut file) = (match locked(&path, until) {
+        let Some(mut file) = (match self.locked_until(&path, until) {
             Ok(file) => file,
             Err(_) => return Turn::Alone,
         }) else {
@@ -117,6 +117,25 @@ impl Home {
         }
         Turn::First(Record { file, input })
     }
+
+    /// The file, locked and still under its name; `None` if somebody else held it for too long.
+    fn locked_until(&self, path: &Utf8Path, until: Instant) -> Result<Option<File>, FileError> {
+        let failed = |error: std::io::Error| FileError::new(path, error);
+        loop {
+            let file = self.open_file(path)?;
+            loop {
+                match file.try_lock() {
+                    Ok(()) => break,
+                    Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(PAUSE),
+                    Err(TryLockError::WouldBlock) => return Ok(None),
+                    Err(TryLockError::Error(error)) => return Err(failed(error)),
+                }
+            }
+            if files::is_under_its_name(&file, path).map_err(failed)? {
+                return Ok(Some(file));
+            }
+        }
+    }
 }
 
 fn is_other_end(event: EventName, other: EventName) -> bool {
@@ -134,26 +153,6 @@ pub(crate) fn stuck(event: EventName) -> Outcome {
         outcome.messages.push(why.to_owned());
     }
     outcome
-}
-
-/// The file, locked and still under its name; `None` if somebody else held it for too long.
-fn locked(path: &Utf8PathBuf, until: Instant) -> std::io::Result<Option<File>> {
-    loop {
-        let file =
-            OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(PAUSE),
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-        }
-        let here = file.metadata()?;
-        if fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (here.dev(), here.ino())) {
-            return Ok(Some(file));
-        }
-    }
 }
 
 fn verdict(file: &mut File) -> Option<Verdict> {

@@ -26,7 +26,7 @@ use crate::nested::{self, Nesting};
 use crate::read::{self, Reader};
 use crate::runs::Runs;
 use crate::session::{Memory, Session};
-use crate::settings::{self, SettingsError};
+use crate::settings::{self, Given, SettingsError};
 use crate::workspace;
 
 /// Who is the parent of hooks: what is guaranteed when one is cut short or this process dies.
@@ -111,18 +111,12 @@ impl Engine {
     /// # Errors
     /// A settings file that was named explicitly and cannot be used.
     pub fn open(options: Options) -> Result<Self, SettingsError> {
-        let mut settings = settings::load(options.config.as_deref(), &options.environment)?;
-        if let Some(profile) = options.profile {
-            settings.homes.shadowcode_profile = Some(read::absolute(&profile, &options.directory));
-        }
-        // Homes that were set relative are so to where the process stands.
-        let homes = &mut settings.homes;
-        let profile = homes.shadowcode_profile.as_mut();
-        for home in [Some(&mut homes.albedo), Some(&mut homes.becket), profile].into_iter().flatten() {
-            if !home.as_str().is_empty() && homes.home.is_absolute() {
-                *home = read::absolute(home, &options.directory);
-            }
-        }
+        let settings = settings::load(&Given {
+            file: options.config.as_deref(),
+            profile: options.profile.as_deref(),
+            directory: &options.directory,
+            environment: &options.environment,
+        })?;
         let wanted = |name: Name| options.dialects.is_empty() || options.dialects.contains(&name);
         let is_on = |name: Name| wanted(name) && !settings.settings.off.contains(&name);
         let dialects = dialect::ALL.iter().copied().filter(|dialect| is_on(dialect.name())).collect();
@@ -374,7 +368,7 @@ impl Engine {
             return Ok(());
         }
         let mut outcome = outcome.clone();
-        mask(&mut outcome);
+        redact::mask_outcome(&mut outcome);
         records.push(Record {
             v: journal::VERSION,
             at: home::now(),
@@ -399,14 +393,4 @@ fn cannot_tell(event: EventName, why: &str) -> Outcome {
     }
     outcome.messages.push(format!("becket: {message}"));
     outcome
-}
-
-/// Masks secrets in what hooks wrote: the verdict goes by it raw, the record does not keep it so.
-fn mask(outcome: &mut Outcome) {
-    let single = [&mut outcome.reason, &mut outcome.continue_with].into_iter().flatten();
-    let feedback = outcome.result.iter_mut().map(|result| &mut result.feedback);
-    let lists = outcome.additional_context.iter_mut().chain(&mut outcome.messages);
-    for text in single.chain(feedback).chain(lists) {
-        *text = redact::mask(text);
-    }
 }

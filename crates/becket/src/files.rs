@@ -94,28 +94,21 @@ pub(crate) fn locked(path: &Utf8Path) -> Result<Locked, FileError> {
     if !file.metadata().is_ok_and(|data| data.is_file()) {
         return Err(FileError::new(path, "it is not a regular file, so it cannot be locked"));
     }
-    lock(&file, path)?;
-    Ok(Locked { _file: file })
+    Locked::take(file, path)
 }
 
-/// A file that is appended to under its own lock, and still stands under its name.
-pub(crate) fn open_appended(path: &Utf8Path) -> Result<File, FileError> {
-    loop {
-        let file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(|error| FileError::new(path, error))?;
+impl Locked {
+    /// Takes the lock of an open file.
+    pub(crate) fn take(file: File, path: &Utf8Path) -> Result<Self, FileError> {
         lock(&file, path)?;
-        // Whoever held the lock may have put another file in its place.
-        let here = file.metadata().map_err(|error| FileError::new(path, error))?;
-        match fs::metadata(path) {
-            Ok(there) if (there.dev(), there.ino()) == (here.dev(), here.ino()) => return Ok(file),
-            _ => {}
-        }
+        Ok(Self { _file: file })
     }
+}
+
+/// Whether an open file is the one that stands under its name.
+pub(crate) fn is_under_its_name(file: &File, path: &Utf8Path) -> io::Result<bool> {
+    let here = file.metadata()?;
+    Ok(fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (here.dev(), here.ino())))
 }
 
 /// A file that will take the place of another in this folder. What programs left there that were killed is removed: a file

@@ -9,11 +9,12 @@ use becket_core::dialect::Timestamp;
 use becket_core::hash;
 use becket_core::journal::Record;
 use becket_core::ledger::Ledger;
-use becket_core::place::{Found, Place};
+use becket_core::place::{self, Found, Links, Place, Refusal};
 use becket_core::scope::Scope;
 use becket_core::session::{self, Fact, Facts, Gaps};
 use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -22,6 +23,9 @@ use crate::read;
 
 /// Largest ledger that is read, in bytes.
 const LEDGER_LIMIT: u64 = 8 << 20;
+
+/// Largest content of a source that is kept, in bytes.
+const CONTENT_LIMIT: u64 = 64 << 20;
 
 /// A session's file is added up into one line once it is larger, in bytes.
 const SESSION_COMPACT: u64 = 64 << 10;
@@ -40,6 +44,9 @@ const JOURNAL_LIMIT: u64 = 16 << 20;
 
 /// So many journals that were put aside are kept.
 const JOURNALS: usize = 4;
+
+/// Why something below the home is refused; the home itself may be a link, and is judged by where it leads.
+const LINK: &str = "it is reached through a symlink below Becket's home";
 
 /// Becket's own directory, found safe.
 #[derive(Debug, Clone)]
@@ -68,11 +75,11 @@ impl Home {
             looked => looked,
         };
         let stat = stat.map_err(|errno| FileError::new(path, errno))?;
-        if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::Directory {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             return Err(FileError::new(path, "it is not a directory"));
         }
         if let Some(why) = read::distrust(&stat) {
-            return Err(FileError::new(path, format!("{why}, so nothing in it is believed")));
+            return Err(unbelieved(path, why));
         }
         Ok(Self { path: path.to_owned(), real: read::resolved(path) })
     }
@@ -83,43 +90,83 @@ impl Home {
     /// It lies in the workspace, or links lead there.
     pub(crate) fn believed(&self, scope: &Scope) -> Result<Self, FileError> {
         if scope.is_planted(&self.path) || scope.is_planted(&self.real) {
-            let why = "it lies inside the workspace, or leads there, so nothing in it is believed";
-            return Err(FileError::new(&self.path, why));
+            return Err(unbelieved(&self.path, "it lies inside the workspace, or leads there"));
         }
         Ok(self.clone())
     }
 
+    /// Where a file of the home is. Nothing below the home is read, written or created through a link: where one led to
+    /// would be judged by nobody, and every workspace shares the home. It may be a link itself.
     pub(crate) fn file(&self, name: &str) -> Utf8PathBuf {
         self.path.join(name)
     }
 
+    /// A folder of the home, created where it is missing.
     pub(crate) fn folder(&self, name: &str) -> Result<Utf8PathBuf, FileError> {
         let folder = self.path.join(name);
-        if !read::exists(&folder) {
-            files::create_directory(&folder)?;
+        match rustix::fs::lstat(folder.as_std_path()) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {}
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                return Err(unbelieved(&folder, LINK));
+            }
+            Ok(_) => return Err(FileError::new(&folder, "it is not a directory")),
+            Err(Errno::NOENT) => files::create_directory(&folder)?,
+            Err(errno) => return Err(FileError::new(&folder, errno)),
         }
         Ok(folder)
+    }
+
+    /// What is at a path in the home. The one way in which its files are read: one that somebody else could have written
+    /// is refused.
+    pub(crate) fn read(&self, path: &Utf8Path, limit: u64) -> Result<Option<place::File>, Unread> {
+        let links = Links::Refuse { below: self.path.clone() };
+        match read::read(&Place { links, ..Place::file(path, limit) }) {
+            Found::Missing => Ok(None),
+            Found::File(place::File { unsafe_store: Some(why), .. }) => {
+                Err(Unread::Other(unbelieved(path, &why)))
+            }
+            Found::File(file) => Ok(Some(file)),
+            Found::Refused(Refusal::Changing) => Err(Unread::Changing),
+            Found::Refused(Refusal::Link) => Err(Unread::Other(unbelieved(path, LINK))),
+            Found::Refused(refusal) => Err(Unread::Other(FileError::new(path, refusal))),
+            Found::Folder { .. } => Err(Unread::Other(FileError::new(path, "it is a folder"))),
+        }
+    }
+
+    /// A file of the home that is read and appended to, created where it is missing.
+    pub(crate) fn open_file(&self, path: &Utf8Path) -> Result<fs::File, FileError> {
+        let inside = path.strip_prefix(&self.path).unwrap_or(path);
+        read::open_own(&self.path, inside).map_err(|refusal| match refusal {
+            Refusal::Link => unbelieved(path, LINK),
+            refusal => FileError::new(path, refusal),
+        })
+    }
+
+    /// A file that is appended to under its own lock, and still stands under its name.
+    fn open_appended(&self, path: &Utf8Path) -> Result<fs::File, FileError> {
+        loop {
+            let file = self.open_file(path)?;
+            files::lock(&file, path)?;
+            // Whoever held the lock may have put another file in its place.
+            if files::is_under_its_name(&file, path).map_err(|error| FileError::new(path, error))? {
+                return Ok(file);
+            }
+        }
     }
 
     /// The ledger as it stands. A missing one is empty.
     pub(crate) fn ledger(&self) -> Result<Ledger, FileError> {
         let path = self.path.join("ledger.json");
-        match read::read(&Place::file(path.clone(), LEDGER_LIMIT)) {
-            Found::Missing => Ok(Ledger::default()),
-            Found::File(file) => {
-                if let Some(why) = file.unsafe_store {
-                    return Err(FileError::new(&path, format!("{why}, so nothing in it is believed")));
-                }
-                Ledger::parse(&file.bytes).map_err(|why| FileError::new(&path, why))
-            }
-            Found::Refused(refusal) => Err(FileError::new(&path, refusal)),
-            Found::Folder { .. } => Err(FileError::new(&path, "it is a folder")),
+        match self.read(&path, LEDGER_LIMIT).map_err(|unread| unread.of(&path))? {
+            None => Ok(Ledger::default()),
+            Some(file) => Ledger::parse(&file.bytes).map_err(|why| FileError::new(&path, why)),
         }
     }
 
     /// The lock under which answers are given: one at a time.
     pub(crate) fn lock_answers(&self) -> Result<Locked, FileError> {
-        files::locked(&self.path.join("ledger.lock"))
+        let path = self.path.join("ledger.lock");
+        Locked::take(self.open_file(&path)?, &path)
     }
 
     pub(crate) fn write_ledger(&self, ledger: &Ledger) -> Result<(), FileError> {
@@ -129,7 +176,7 @@ impl Home {
     /// Keeps approved content under its hash, so that a later change can be shown as one.
     pub(crate) fn keep_content(&self, bytes: &[u8]) -> Result<(), FileError> {
         let path = self.folder("contents")?.join(hash::of(bytes));
-        if read::exists(&path) { Ok(()) } else { files::replace(&path, bytes) }
+        if self.content(&hash::of(bytes)).is_some() { Ok(()) } else { files::replace(&path, bytes) }
     }
 
     /// Content that was approved once.
@@ -137,8 +184,8 @@ impl Home {
         if !hash::is_hash(content_hash) {
             return None;
         }
-        let bytes = fs::read(self.path.join("contents").join(content_hash)).ok()?;
-        (hash::of(&bytes) == content_hash).then_some(bytes)
+        let file = self.read(&self.path.join("contents").join(content_hash), CONTENT_LIMIT).ok()??;
+        (hash::of(&file.bytes) == content_hash).then(|| file.bytes.to_vec())
     }
 
     /// Where a session's facts are.
@@ -149,16 +196,15 @@ impl Home {
     /// What is known of a session, and what of it could not be read.
     pub(crate) fn session(&self, key: &str) -> Result<(Facts, Gaps), FileError> {
         let path = self.session_file(key);
-        match read::read(&Place::file(path.clone(), SESSION_LIMIT)) {
-            Found::Missing => Ok((Facts { remembered: true, ..Facts::default() }, Gaps::default())),
-            Found::File(file) => Ok(Facts::read(&String::from_utf8_lossy(&file.bytes))),
+        match self.read(&path, SESSION_LIMIT) {
+            Ok(None) => Ok((Facts { remembered: true, ..Facts::default() }, Gaps::default())),
+            Ok(Some(file)) => Ok(Facts::read(&String::from_utf8_lossy(&file.bytes))),
             // Others append to it all the time; under the lock it stands still.
-            Found::Refused(becket_core::place::Refusal::Changing) => {
-                let (_, text) = open_session(&path)?;
+            Err(Unread::Changing) => {
+                let (_, text) = self.open_session(&path)?;
                 Ok(Facts::read(&text))
             }
-            Found::Refused(refusal) => Err(FileError::new(&path, refusal)),
-            Found::Folder { .. } => Err(FileError::new(&path, "it is a folder")),
+            Err(Unread::Other(error)) => Err(error),
         }
     }
 
@@ -172,7 +218,7 @@ impl Home {
         self.folder("sessions")?;
         let path = self.session_file(key);
         let io = |error: std::io::Error| FileError::new(&path, error);
-        let (mut file, text) = open_session(&path)?;
+        let (mut file, text) = self.open_session(&path)?;
         let (mut facts, gaps) = Facts::read(&text);
         let is_new = text.is_empty();
         let new = decide(&facts);
@@ -239,14 +285,14 @@ impl Home {
             return Ok(());
         }
         let path = self.path.join("journal.jsonl");
-        let mut file = files::open_appended(&path)?;
+        let mut file = self.open_appended(&path)?;
         let size_of = |file: &fs::File| {
             file.metadata().map(|data| data.len()).map_err(|error| FileError::new(&path, error))
         };
         let mut size = size_of(&file)?;
         if size > JOURNAL_LIMIT {
             self.put_journal_aside(&path)?;
-            file = files::open_appended(&path)?;
+            file = self.open_appended(&path)?;
             size = size_of(&file)?;
         }
         let mut lines: String = records.iter().map(Record::line).collect();
@@ -263,17 +309,38 @@ impl Home {
         }
         fs::rename(path, numbered(1)).map_err(|error| FileError::new(path, error))
     }
+
+    /// A session's file, locked, and what stands in it.
+    fn open_session(&self, path: &Utf8Path) -> Result<(fs::File, String), FileError> {
+        let mut file = self.open_appended(path)?;
+        let mut bytes = Vec::new();
+        let read = (&mut file).take(SESSION_LIMIT + 1).read_to_end(&mut bytes);
+        if read.map_err(|error| FileError::new(path, error))? as u64 > SESSION_LIMIT {
+            return Err(too_large(path));
+        }
+        Ok((file, String::from_utf8_lossy(&bytes).into_owned()))
+    }
 }
 
-/// A session's file, locked, and what stands in it.
-fn open_session(path: &Utf8Path) -> Result<(fs::File, String), FileError> {
-    let mut file = files::open_appended(path)?;
-    let mut bytes = Vec::new();
-    let read = (&mut file).take(SESSION_LIMIT + 1).read_to_end(&mut bytes);
-    if read.map_err(|error| FileError::new(path, error))? as u64 > SESSION_LIMIT {
-        return Err(too_large(path));
+/// Why a file of the home was not read.
+pub(crate) enum Unread {
+    /// It changed while it was read, several times over.
+    Changing,
+    Other(FileError),
+}
+
+impl Unread {
+    pub(crate) fn of(self, path: &Utf8Path) -> FileError {
+        match self {
+            Self::Changing => FileError::new(path, Refusal::Changing),
+            Self::Other(error) => error,
+        }
     }
-    Ok((file, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Something of the home that somebody else could have written.
+fn unbelieved(path: &Utf8Path, why: impl std::fmt::Display) -> FileError {
+    FileError::new(path, format!("{why}, so nothing in it is believed"))
 }
 
 /// Of a file that is not read whole nobody knows what it says, so it never becomes one.

@@ -5,7 +5,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use becket_core::dialect::Timestamp;
-use becket_core::place::{Found, Place};
 
 use crate::engine::Engine;
 use crate::files::{self, FileError};
@@ -125,32 +124,22 @@ fn put_aside(home: &Home) -> Result<(), FileError> {
 }
 
 fn read_record(home: &Home) -> Result<Record, Unreadable> {
-    let fail = |why: String| Unreadable::Other(FileError::new(&home.file(FILE), why));
     let path = home.file(FILE);
-    match read::read(&Place::file(path.clone(), LIMIT)) {
-        Found::Missing => Ok(Record::default()),
-        Found::File(file) => {
-            if let Some(why) = file.unsafe_store {
-                return Err(fail(format!("{why}, so nothing in it is believed")));
-            }
-            let record: Record = match serde_json::from_slice(&file.bytes) {
-                Ok(record) => record,
-                Err(_) if is_newer(&file.bytes) => {
-                    return Err(fail("it was written by a newer Becket".to_owned()));
-                }
-                Err(error) => {
-                    let why = format!("{error}; the next `becket install` keeps it aside and writes another");
-                    return Err(Unreadable::Torn(FileError::new(&path, why)));
-                }
-            };
-            if record.version > VERSION {
-                return Err(fail(format!("it was written by a newer Becket (form {})", record.version)));
-            }
-            Ok(record)
+    let fail = |why: String| Unreadable::Other(FileError::new(&path, why));
+    let read = home.read(&path, LIMIT).map_err(|unread| Unreadable::Other(unread.of(&path)))?;
+    let Some(file) = read else { return Ok(Record::default()) };
+    let record: Record = match serde_json::from_slice(&file.bytes) {
+        Ok(record) => record,
+        Err(_) if is_newer(&file.bytes) => return Err(fail("it was written by a newer Becket".to_owned())),
+        Err(error) => {
+            let why = format!("{error}; the next `becket install` keeps it aside and writes another");
+            return Err(Unreadable::Torn(FileError::new(&path, why)));
         }
-        Found::Refused(refusal) => Err(Unreadable::Other(FileError::new(&path, refusal))),
-        Found::Folder { .. } => Err(fail("it is a folder".to_owned())),
+    };
+    if record.version > VERSION {
+        return Err(fail(format!("it was written by a newer Becket (form {})", record.version)));
     }
+    Ok(record)
 }
 
 /// Whether a record of another form says that it is a newer one.

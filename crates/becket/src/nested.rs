@@ -94,8 +94,11 @@ fn among_ancestors(marks: &Marks, is_marked: impl Fn(u32) -> bool) -> Nesting {
     if !is_own_proc() {
         return Nesting::Hidden("/proc is missing, or is not that of this space of process numbers");
     }
+    let Some(above) = ancestors() else {
+        return Nesting::Hidden("the processes above this one come and go while they are looked at");
+    };
     let mut nesting = Nesting::Outside;
-    for id in ancestors().filter(|id| is_marked(*id)) {
+    for id in above.into_iter().filter(|id| is_marked(*id)) {
         match marks.is_open_in(id) {
             Some(true) => return Nesting::InsideAHook,
             Some(false) => {}
@@ -119,14 +122,16 @@ pub(crate) fn are_hooks_elsewhere(home: &Utf8Path) -> bool {
 
 /// Whether this process was started, however far above, by a running copy of the same program: for the program, which
 /// starts nothing but hooks, that is inside a hook, whatever became of the environment and of the homes it names. Where it
-/// may not be told which program another process runs, its name counts.
+/// may not be told which program another process runs, its name counts; where they come and go so fast that nobody can tell
+/// who they are, it counts as being inside.
 pub fn is_below_itself() -> bool {
     let program = |process: &str| {
         std::fs::metadata(format!("/proc/{process}/exe")).map(|data| (data.dev(), data.ino()))
     };
     let own = program("self").ok();
     let own_name = program_name(std::process::id());
-    ancestors().any(|id| match program(&id.to_string()) {
+    let Some(above) = ancestors() else { return true };
+    above.into_iter().any(|id| match program(&id.to_string()) {
         Ok(theirs) => Some(theirs) == own,
         Err(_) => program_name(id).is_some_and(|name| name == b"becket" || Some(name) == own_name),
     })

@@ -6,12 +6,14 @@ use std::io::Read as _;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 
+pub use becket_core::place::absolute;
 use becket_core::place::{self, Entry, Found, Links, Place, Refusal, What};
 use becket_core::scope::Scope;
+use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{
-    CWD, Dir, FileType, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, fstat, fstatfs, lstat,
-    open, openat2,
+    AtFlags, CWD, Dir, FileType, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, fstat, fstatfs,
+    lstat, open, openat2, statat,
 };
 use rustix::io::Errno;
 
@@ -109,10 +111,11 @@ impl<'a> Reader<'a> {
                     Err(errno) => Err(Refusal::Io(errno.to_string())),
                 },
             },
-            (Err(Errno::NOTDIR), Links::Follow) => {
-                Err(Refusal::Io("something above it is not a directory".to_owned()))
+            (Err(Errno::NOENT), _) => Ok(None),
+            (Err(Errno::NOTDIR), Links::Follow | Links::Beneath { .. }) => {
+                let itself = if flags.contains(OFlags::DIRECTORY) { "it, or " } else { "" };
+                Err(Refusal::Io(format!("{itself}something above it is not a directory")))
             }
-            (Err(Errno::NOENT), _) | (Err(Errno::NOTDIR), Links::Beneath { .. }) => Ok(None),
             // Something that is no directory stands where one must be: a link's stand-in, or a link itself.
             (Err(Errno::LOOP | Errno::NOTDIR), Links::Refuse { .. }) => Err(Refusal::Link),
             (Err(Errno::XDEV), _) => Err(Refusal::Escapes),
@@ -132,17 +135,7 @@ impl<'a> Reader<'a> {
         links: ResolveFlags,
     ) -> Result<OwnedFd, Errno> {
         let inside = path.strip_prefix(root).map_err(|_| Errno::XDEV)?;
-        let root = self.root(root)?;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
-        // The kernel gives EAGAIN when the tree moved under a lookup that must not leave it.
-        loop {
-            match openat2(root, inside.as_std_path(), flags, Mode::empty(), resolve) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                // Old kernels have no such call, and some sandboxes forbid it.
-                Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, inside, flags),
-                result => return result,
-            }
-        }
+        open_inside(self.root(root)?, inside, flags, Mode::empty(), links)
     }
 
     fn file(&mut self, place: &Place, path: &Utf8Path) -> Result<Found, Refusal> {
@@ -161,12 +154,19 @@ impl<'a> Reader<'a> {
         };
         let mut names = Vec::new();
         let mut more = false;
-        for entry in Dir::new(fd).map_err(|errno| Refusal::Io(errno.to_string()))? {
-            let entry = entry.map_err(|errno| Refusal::Io(errno.to_string()))?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
+        let io = |errno: Errno| Refusal::Io(errno.to_string());
+        let mut directory = Dir::new(fd).map_err(io)?;
+        while let Some(entry) = directory.read() {
+            let entry = entry.map_err(io)?;
+            let mut kind = entry.file_type();
+            if kind == FileType::Unknown {
+                let stat = statat(directory.fd().map_err(io)?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+                kind = stat.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
+            }
+            if kind == FileType::Directory {
                 continue;
             }
+            let name = entry.file_name().to_bytes();
             if names.len() == MOST_NAMES {
                 more = true;
                 break;
@@ -178,21 +178,25 @@ impl<'a> Reader<'a> {
         let mut bytes = 0;
         let mut entries = Vec::new();
         for name in names {
-            let utf8 = String::from_utf8(name);
-            let wanted = utf8.as_ref().is_ok_and(|name| endings.iter().any(|ending| name.ends_with(ending)));
+            let wanted = endings.iter().any(|ending| name.ends_with(ending.as_bytes()));
             let count = if wanted { &mut taken.0 } else { &mut taken.1 };
             if *count == most {
                 more |= wanted;
                 continue;
             }
             *count += 1;
-            let name = utf8.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+            let Ok(name) = std::str::from_utf8(&name) else {
+                let quoted = text::quote_of(&name);
+                let name = quoted[1..quoted.len() - 1].to_owned();
+                entries.push(Entry { name, found: wanted.then_some(Found::Refused(Refusal::Name)) });
+                continue;
+            };
             let found = wanted.then(|| match bytes {
-                0..=FOLDER_BYTES => settle(self.file(place, &place.path.join(&name))),
+                0..=FOLDER_BYTES => settle(self.file(place, &place.path.join(name))),
                 _ => Found::Refused(Refusal::Crowded(FOLDER_BYTES)),
             });
             bytes += found.as_ref().and_then(Found::file).map_or(0, |file| file.bytes.len() as u64);
-            entries.push(Entry { name, found });
+            entries.push(Entry { name: name.to_owned(), found });
         }
         Ok(Found::Folder { entries, more })
     }
@@ -213,9 +217,57 @@ fn way_to(place: &Place) -> Option<&str> {
     Some(&path[..path.len() - rest])
 }
 
+/// Opens a path below a directory without leaving it.
+fn open_inside(
+    root: &OwnedFd,
+    inside: &Utf8Path,
+    flags: OFlags,
+    mode: Mode,
+    links: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
+    // The kernel gives EAGAIN when the tree moved under a lookup that must not leave it.
+    loop {
+        match openat2(root, inside.as_std_path(), flags, mode, resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // Old kernels have no such call, and some sandboxes forbid it.
+            Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, inside, flags, mode),
+            result => return result,
+        }
+    }
+}
+
+/// Opens a file below a directory for reading and appending, created (mode 0600) where it is missing. No link below the
+/// directory is followed.
+///
+/// # Errors
+/// It cannot be opened, or it is no regular file that could be believed.
+pub(crate) fn open_own(root: &Utf8Path, inside: &Utf8Path) -> Result<File, Refusal> {
+    let io = |errno: Errno| Refusal::Io(errno.to_string());
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(root.as_std_path(), directory, Mode::empty()).map_err(io)?;
+    // Without NONBLOCK opening a FIFO could wait.
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let opened = open_inside(&root, inside, flags, mode, ResolveFlags::NO_SYMLINKS);
+    let file = opened.map_err(|errno| match errno {
+        Errno::LOOP | Errno::NOTDIR => Refusal::Link,
+        Errno::ISDIR | Errno::NXIO => Refusal::NotRegular,
+        errno => io(errno),
+    })?;
+    let stat = fstat(&file).map_err(io)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Refusal::NotRegular);
+    }
+    match distrust(&stat) {
+        Some(why) => Err(Refusal::Io(why)),
+        None => Ok(file.into()),
+    }
+}
+
 /// Opens a path below a directory without following any link, one step after the other: stricter than the system's own
 /// way, which follows links that stay inside where those may.
-fn step_by_step(root: &OwnedFd, inside: &Utf8Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn step_by_step(root: &OwnedFd, inside: &Utf8Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let mut names = inside.components().peekable();
     let mut directory: Option<OwnedFd> = None;
     while let Some(name) = names.next() {
@@ -223,7 +275,7 @@ fn step_by_step(root: &OwnedFd, inside: &Utf8Path, flags: OFlags) -> Result<Owne
         let is_last = names.peek().is_none();
         let how = if is_last { flags } else { OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC };
         let above = directory.as_ref().unwrap_or(root);
-        let opened = rustix::fs::openat(above, name, how | OFlags::NOFOLLOW, Mode::empty())?;
+        let opened = rustix::fs::openat(above, name, how | OFlags::NOFOLLOW, mode)?;
         if is_last {
             return Ok(opened);
         }
@@ -297,7 +349,7 @@ pub(crate) fn distrust(stat: &Stat) -> Option<String> {
     }
     // A group that is the user's own, as many systems make one for each user, is nobody else.
     let group = stat.st_mode & 0o020 != 0 && stat.st_gid != rustix::process::getegid().as_raw();
-    (group || stat.st_mode & 0o002 != 0).then(|| "others may write it".to_owned())
+    (group || stat.st_mode & 0o002 != 0).then(|| "others may write it (`chmod go-w` mends that)".to_owned())
 }
 
 /// Whether links led to a file in the workspace.
@@ -312,34 +364,12 @@ fn planted(file: &File, scope: &Scope) -> Option<String> {
 /// Whether anything is at an absolute path, links followed.
 pub(crate) fn exists(path: &Utf8Path) -> bool {
     path.is_absolute()
-        && rustix::fs::accessat(
-            CWD,
-            path.as_std_path(),
-            rustix::fs::Access::EXISTS,
-            rustix::fs::AtFlags::empty(),
-        )
-        .is_ok()
+        && rustix::fs::accessat(CWD, path.as_std_path(), rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()
 }
 
 /// A path with links resolved; itself where it cannot be.
 pub(crate) fn resolved(path: &Utf8Path) -> Utf8PathBuf {
     path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned())
-}
-
-/// A path made absolute without touching links: `.` and `..` are taken out by name.
-pub fn absolute(path: &Utf8Path, current: &Utf8Path) -> Utf8PathBuf {
-    use camino::Utf8Component;
-    let mut whole = Utf8PathBuf::new();
-    for component in current.join(path).components() {
-        match component {
-            Utf8Component::CurDir => {}
-            Utf8Component::ParentDir => {
-                whole.pop();
-            }
-            other => whole.push(other),
-        }
-    }
-    whole
 }
 
 #[cfg(test)]
@@ -421,7 +451,7 @@ mod tests {
         symlink("deep", root.join("in/linked")).unwrap();
         symlink("file", root.join("in/deep/inner")).unwrap();
         let directory = open(root.as_std_path(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
-        let of = |path: &str| step_by_step(&directory, path.into(), OFlags::RDONLY).map(drop);
+        let of = |path: &str| step_by_step(&directory, path.into(), OFlags::RDONLY, Mode::empty()).map(drop);
         assert_eq!(of("in/deep/file"), Ok(()));
         assert_eq!(of("in/deep/none"), Err(Errno::NOENT));
         assert_eq!(of("in/deep/inner"), Err(Errno::LOOP));
@@ -461,6 +491,42 @@ mod tests {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!((names, more), (vec!["0.txt", "1.txt", "a.yaml", "b.yaml"], true));
         assert!(entries[0].found.is_none() && entries[2].found.is_some());
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_told() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let (_keep, root) = temporary();
+        for name in [&b"a\xff.yaml"[..], b"b\xff.txt", b"c.yaml"] {
+            fs::write(root.as_std_path().join(std::ffi::OsStr::from_bytes(name)), "").unwrap();
+        }
+        let what = What::Folder { endings: &[".yaml"], most: 9 };
+        let Found::Folder { entries, .. } = read(&Place { what, ..Place::file(root, 99) }) else { panic!() };
+        let entry = |at: usize| (entries[at].name.as_str(), entries[at].found.as_ref());
+        assert_eq!(entry(0), ("a\\xff.yaml", Some(&Found::Refused(Refusal::Name))));
+        assert_eq!(entry(1), ("b\\xff.txt", None));
+        assert!(entries[2].found.as_ref().unwrap().file().is_some());
+    }
+
+    #[test]
+    fn directories_are_none_of_a_folders_files() {
+        let (_keep, root) = temporary();
+        fs::create_dir_all(root.join("folder/a.yaml")).unwrap();
+        fs::write(root.join("folder/b.yaml"), "").unwrap();
+        symlink("a.yaml", root.join("folder/c.yaml")).unwrap();
+        let what = What::Folder { endings: &[".yaml"], most: 2 };
+        let links = Links::Beneath { root: root.clone() };
+        let of = |path: &str| read(&Place { what, links: links.clone(), ..Place::file(root.join(path), 9) });
+        let Found::Folder { entries, more } = of("folder") else { panic!() };
+        assert_eq!((entries.len(), more), (2, false));
+        assert!(entries[0].found.as_ref().unwrap().file().is_some());
+        assert_eq!(entries[1].found, Some(Found::Refused(Refusal::NotRegular)));
+        // A file in a folder's place, or above it, is no missing folder.
+        for path in ["folder/b.yaml", "folder/b.yaml/below"] {
+            let told = Found::Refused(Refusal::Io("it, or something above it is not a directory".to_owned()));
+            assert_eq!(of(path), told, "{path}");
+        }
+        assert_eq!(of("none"), Found::Missing);
     }
 
     #[test]
@@ -527,11 +593,5 @@ mod tests {
         assert_eq!(read(&Place::file(&path, 9)).file().unwrap().unsafe_store, None);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
         assert!(read(&Place::file(&path, 9)).file().unwrap().unsafe_store.is_some());
-    }
-
-    #[test]
-    fn paths_are_made_absolute_by_name() {
-        assert_eq!(absolute("../x/./y".into(), "/a/b".into()), "/a/x/y");
-        assert_eq!(absolute("/p//q/".into(), "/a".into()), "/p/q");
     }
 }

@@ -15,7 +15,7 @@ pub(crate) enum Ends {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Where {
     Everywhere,
-    /// It acts against its parent, which must be a keeper.
+    /// It acts against its parent, which must be a keeper, or is what only a keeper promises to end.
     BelowKeepers,
     /// It leaves something running on purpose, which stays unless everything is to be ended.
     IfEverythingEnds,
@@ -40,6 +40,11 @@ const LINGERS: u32 = 600;
 const EXECUTES: &str = r#"export AGAIN='exec sh -c "$AGAIN"'; (setsid sh -c "$AGAIN" &); exec LINGER"#;
 const EXECUTES_BEHIND: &str =
     r#"export AGAIN='exec sh -c "$AGAIN"'; setsid sh -c "$AGAIN" >/dev/null 2>&1 & exit 0"#;
+
+/// Nothing but processes that fork their successor and end, in one session, or in one for each.
+const SUCCEEDS: &str =
+    "(setsid sh -c 'f() { sleep 0.001; f & exit 0; }; f' <&- >/dev/null 2>&1 &); exec LINGER";
+const SUCCEEDS_ELSEWHERE: &str = r#"export AGAIN='setsid sh -c "$AGAIN" & exit 0'; (setsid sh -c "$AGAIN" <&- >/dev/null 2>&1 &); exec LINGER"#;
 
 const fn kind(name: &'static str, ends: Ends, script: &'static str) -> Kind {
     Kind { name, ends, place: Where::Everywhere, script }
@@ -72,6 +77,18 @@ pub(crate) const KINDS: &[Kind] = &[
         ends: Ends::Never,
         place: Where::BelowKeepers,
         script: "kill -STOP $PPID; exec LINGER",
+    },
+    Kind {
+        name: "goes-on-in-its-successors",
+        ends: Ends::Never,
+        place: Where::BelowKeepers,
+        script: SUCCEEDS,
+    },
+    Kind {
+        name: "goes-on-in-successors-elsewhere",
+        ends: Ends::Never,
+        place: Where::BelowKeepers,
+        script: SUCCEEDS_ELSEWHERE,
     },
     Kind {
         name: "leaves-a-daemon",

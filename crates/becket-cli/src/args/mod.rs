@@ -139,7 +139,10 @@ pub(crate) enum Verb {
     Catalog,
 
     /// Hook definitions that ShadowCode's plugins bring
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:\n  becket bundle add python-expert.json\n  becket bundle remove python-expert"
+    )]
     Bundle(Bundle),
 
     /// Print every setting in force, and what set it

@@ -1,6 +1,7 @@
 //! `becket approve`, `decline` and `forget`: a person's answers.
 
 use crate::exit::ExitCode;
+use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
 use becket::Engine;
@@ -10,17 +11,22 @@ use camino::Utf8PathBuf;
 
 use super::{Result, engine, list};
 use crate::args::{Answer as Options, Common};
+use crate::difference;
 use crate::output::{self, CommandError};
+
+/// So much of a difference is shown, in bytes.
+const MOST_OF_A_DIFFERENCE: usize = 16 << 10;
 
 pub(crate) fn run(common: &Common, options: &Options, answer: Answer) -> Result {
     let engine = engine(common, true)?;
     let workspace = engine.workspace(common.workspace.as_deref());
-    let source =
-        engine.find_source(&engine.load(workspace.clone()), &options.path).map_err(CommandError::new)?;
+    let loaded = engine.load(workspace.clone());
+    let source = engine.find_source(&loaded, &options.path).map_err(CommandError::new)?;
+    let before = engine.approved_content(&loaded, &source);
     let shown = match &options.hash {
         Some(hash) => Some(hash.clone()),
         None if answer == Answer::Forget && engine.forgets_unseen(&source) => None,
-        None if ask(&source, answer)? => source.hash.clone(),
+        None if ask(&source, answer, before.as_deref())? => source.hash.clone(),
         None => {
             output::note("Nothing was changed.");
             return Ok(ExitCode::FAILURE);
@@ -68,8 +74,8 @@ fn agrees(question: &str) -> Result<bool> {
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Shows the source and asks on the terminal.
-fn ask(source: &Source, answer: Answer) -> Result<bool> {
+/// Shows the source, and what of it has changed since it was approved, and asks on the terminal.
+fn ask(source: &Source, answer: Answer, before: Option<&[u8]>) -> Result<bool> {
     if !is_terminal() {
         let hash = source.hash.as_deref().unwrap_or("HASH");
         return Err(CommandError::new("this is not a terminal, so nobody can be asked")
@@ -81,6 +87,17 @@ fn ask(source: &Source, answer: Answer) -> Result<bool> {
     if own.is_none() {
         // A dialect's own question shows all that is to be seen.
         list::describe(&mut page, source);
+    }
+    let changed_from = before.filter(|before| source.hash.is_some() && *before != &*source.content);
+    if let (Answer::Approve, Some(before)) = (answer, changed_from) {
+        // All that is to be approved is shown besides, so this may end early.
+        let changed = difference::of(&text::line(&source.path), Some(before), Some(&source.content));
+        let changed = text::bounded(&changed, MOST_OF_A_DIFFERENCE);
+        let _ = write!(page, "\nSince you approved it:\n{}\n", changed.trim_end());
+    }
+    if own.is_some() {
+        let title = dialect::Name::title(source.dialect);
+        let _ = write!(page, "\nAn answer counts here and in {title} itself.\n");
     }
     let question = match answer {
         _ if let Some(question) = own => question,

@@ -25,6 +25,7 @@ pub(crate) fn run(common: &Common) -> Result {
             Origin::Default => "default".to_owned(),
             Origin::File { path, line } => format!("{}:{line}", text::line(path.as_str())),
             Origin::Variable(name) => format!("${name}"),
+            Origin::Option(name) => (*name).to_owned(),
         };
         let _ = writeln!(page, "{} = {value}  ({origin})\n    {}", setting.key, setting.help);
     }

@@ -47,7 +47,7 @@ pub(crate) fn run(common: &Common, options: &Hook) -> Result {
         Err(_) => answer::refuse(host, beside, "it broke while it judged this event"),
     };
     becket::forget_last_words();
-    Ok(say(host, &words))
+    Ok(say(&words))
 }
 
 /// Has the event refused, whatever becomes of this process: an agent that gets no answer in its time, or sees its hook end
@@ -55,12 +55,11 @@ pub(crate) fn run(common: &Common, options: &Hook) -> Result {
 fn set_last_words(host: Host, event: Option<EventName>, deadline: Option<u64>) {
     let why = "it came to no verdict: its time or its memory was used up, or it broke";
     let words = answer::refuse(host, event, why);
-    let exit_unheard = if answer::is_denial(host, &words) { 2 } else { words.exit };
     let words = LastWords {
         stdout: words.stdout.into_bytes(),
         stderr: words.stderr.into_bytes(),
         exit: words.exit,
-        exit_unheard,
+        exit_unheard: words.exit_unheard,
     };
     let deadline = deadline.or_else(|| Some(host.row(event?)?.deadline().into()));
     becket::set_last_words(words, deadline.map(last_moment));
@@ -72,15 +71,18 @@ pub(crate) fn tells(mut arguments: impl Iterator<Item = OsString>) -> bool {
     event.and_then(|name| EventName::from_str(name.to_str()?).ok()).is_some_and(|event| !event.is_gate())
 }
 
-fn say(host: Host, words: &Words) -> ExitCode {
+fn say(words: &Words) -> ExitCode {
     if !words.stderr.is_empty() {
         output::note(words.stderr.trim_end());
     }
     if output::say(&words.stdout) {
         return ExitCode::from(words.exit);
     }
-    // The words are lost, but a denial still stands in the exit code.
-    ExitCode::from(if answer::is_denial(host, words) { 2 } else { words.exit })
+    // The words are lost, but a refusal still stands in the exit code; agents want a reason with it.
+    if words.exit_unheard == 2 {
+        output::note("becket: what hooks answered could not be written to stdout, so this is refused");
+    }
+    ExitCode::from(words.exit_unheard)
 }
 
 type Failed = (Option<EventName>, CommandError);

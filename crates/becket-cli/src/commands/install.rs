@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
 use becket::core::text;
+use becket::settings::Origin;
 use becket::{Engine, others};
 use becket_hosts::Host;
 use becket_hosts::install::{self, HOME_VARIABLES, Line, Scope, edit};
@@ -45,6 +46,9 @@ impl Change {
 pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
     let hosts = named(&options.hosts)?;
     let places = Places::of(common, options.project)?;
+    if way == Way::In {
+        check_carried(common, &places.engine)?;
+    }
     if !options.dry_run {
         // A hook must not unplug what guards it, nor put something else in its place.
         places.engine.check_person().map_err(CommandError::new)?;
@@ -115,6 +119,34 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Refuses what the line that `install` writes cannot say: it would not hold where an agent calls it.
+fn check_carried(common: &Common, engine: &Engine) -> Result<()> {
+    let refused = |option: &str, hint: &str| {
+        let why = format!(
+            "the line that `install` writes cannot say `{option}`, so it would not hold in the agent"
+        );
+        Err(CommandError::usage(why).hint(hint))
+    };
+    if common.config.is_some() {
+        return refused("--config", "write it into becket/config.toml in the XDG configuration directory");
+    }
+    if !common.dialects.is_empty() {
+        return refused("--dialect", "switch the others off in the settings: `becket config`");
+    }
+    for setting in &engine.settings().effective {
+        let Origin::Variable(name) = setting.origin else { continue };
+        let said = variable(name).unwrap_or_default();
+        if !said.starts_with('/') {
+            return Err(CommandError::new(format!(
+                "the variable {name} is {} here, which is no absolute path, so it would be another home wherever an \
+                 agent is started. Set it to an absolute path or unset it",
+                text::quote(&said)
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// What is said of copies that are not removed.
 fn kept(target: &Utf8Path) -> String {
     let copies = others::backups(target).filter(|copy| copy.exists());
@@ -172,7 +204,7 @@ fn warnings(change: &Change, places: &Places) -> Vec<String> {
 pub(super) fn named(names: &[String]) -> Result<Vec<Host>> {
     let mut hosts = Vec::new();
     for name in names {
-        let host = Host::from_str(name).map_err(CommandError::new)?;
+        let host = Host::from_str(name).map_err(CommandError::usage)?;
         if !hosts.contains(&host) {
             hosts.push(host);
         }
@@ -197,6 +229,14 @@ pub(super) struct Places {
     names: Vec<Utf8PathBuf>,
 }
 
+/// Of a home of Becket's own, by its variable: where it is, if that must be said in a line. What the settings file says
+/// counts wherever the line is called, for it names that file's home.
+fn own_home(engine: &Engine, variable: &str) -> Option<Option<String>> {
+    let setting = engine.settings().effective.iter().find(|setting| setting.variable == Some(variable))?;
+    let is_said = matches!(setting.origin, Origin::Variable(_) | Origin::Option(_));
+    Some(is_said.then(|| setting.value.clone()))
+}
+
 /// A variable that is set to something.
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -207,10 +247,15 @@ impl Places {
         let directory = |name: &str| variable(name).map(Utf8PathBuf::from).filter(|path| path.is_absolute());
         let home = directory("HOME")
             .ok_or_else(|| CommandError::new("HOME is not set to an absolute path").hint("set HOME"))?;
-        let set = HOME_VARIABLES
-            .iter()
-            .filter_map(|name| directory(name).map(|value| ((*name).to_owned(), value.to_string())));
         let engine = engine(common, true)?;
+        let set = HOME_VARIABLES.iter().filter_map(|name| {
+            let value = match own_home(&engine, name) {
+                Some(home) => home?,
+                None => directory(name)?.into_string(),
+            };
+            Some(((*name).to_owned(), value))
+        });
+        let set = set.collect();
         let project = engine.workspace(common.workspace.as_deref());
         let names = names()?;
         let start = match &common.workspace {
@@ -219,7 +264,7 @@ impl Places {
         };
         Ok(Self {
             engine,
-            line: Line { program: names[0].clone(), home: home.clone(), set: set.collect() },
+            line: Line { program: names[0].clone(), home: home.clone(), set },
             codex_home: directory("CODEX_HOME"),
             config: directory("XDG_CONFIG_HOME"),
             claude: directory("CLAUDE_CONFIG_DIR"),

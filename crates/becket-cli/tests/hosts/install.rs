@@ -82,7 +82,7 @@ fn what_cannot_be_read_safely_is_left_alone_and_the_others_are_done() {
     }
     assert_eq!(place.read("home/.claude/settings.json").unwrap(), "{\"hooks\": ");
     assert!(place.read("home/.codex/hooks.json").is_some());
-    assert_eq!(place.becket(&["install", "nobody"]).exit, 1);
+    assert_eq!(place.becket(&["install", "nobody"]).exit, 2);
 }
 
 #[test]

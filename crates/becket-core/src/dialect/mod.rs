@@ -147,6 +147,13 @@ pub struct Known<'a> {
     pub prompted: bool,
 }
 
+impl<'a> Known<'a> {
+    /// Outside of any session.
+    pub fn outside(ledger: &'a Ledger) -> Self {
+        Self { ledger, kept: None, prompted: false }
+    }
+}
+
 /// A dialect's definitions, loaded and judged for trust.
 pub trait Rules: Send + Sync {
     /// The dialect.
@@ -188,6 +195,13 @@ pub struct Firing<'a> {
     pub scope: &'a Scope,
     /// What the session remembers.
     pub session: &'a Facts,
+}
+
+impl Firing<'_> {
+    /// Whether a hook may change the input. What a second look judges is what will run, and stays that for every guard.
+    pub fn takes_rewrites(&self) -> bool {
+        self.look == 1
+    }
 }
 
 /// What a dialect wants next.

@@ -119,7 +119,7 @@ impl Counts {
         self.0.push((counter, times));
         let is_passing = |(counter, _): &(Counter, u32)| !counter.is_of_turn(None);
         if self.0.iter().filter(|entry| is_passing(entry)).count() > MOST
-            && let Some(oldest) = self.0.iter().position(|entry| is_passing(entry))
+            && let Some(oldest) = self.0.iter().position(is_passing)
         {
             self.0.remove(oldest);
         }

@@ -23,7 +23,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pi
 use crate::custody::Status;
 use crate::ending::Exit;
 use crate::image::Image;
-use crate::mark::{MARK_LEN, Mark};
+use crate::mark::{MARK_LEN, Mark, Track};
 use crate::pipes::{Dir, above_stdio};
 use crate::procfs;
 use crate::start::StartError;
@@ -55,7 +55,7 @@ pub struct Keeper {
     process: Option<OwnedFd>,
     spared: Vec<Mark>,
     /// Of jobs that must leave nothing: what a sweep is for.
-    swept: Vec<Mark>,
+    swept: Vec<Track>,
     busy: bool,
     gone: bool,
     /// It was told that all is done, and the socket is closed.
@@ -202,6 +202,11 @@ impl Keeper {
             Ok((wire::Answer { how: wire::FAILED, value }, _)) => {
                 Err(Refused::Errno(Errno::from_raw_os_error(value)))
             }
+            // It runs, but there was no room here for its descriptor.
+            Ok((wire::Answer { value, .. }, None)) => {
+                let _ = Pid::from_raw(value).is_some_and(|pid| self.signal(pid, Signal::KILL));
+                Err(Refused::Silent)
+            }
             _ => Err(Refused::Silent),
         }
     }
@@ -226,14 +231,14 @@ impl Keeper {
     }
 
     /// Notes a job of which nothing may be left once the batch is over.
-    pub(crate) fn will_sweep(&mut self, mark: Mark) {
-        self.swept.push(mark);
+    pub(crate) fn will_sweep(&mut self, track: Track) {
+        self.swept.push(track);
     }
 
     /// Ends everything below the keeper except what finished jobs left running. Waits at most two
     /// seconds for that, usually about a millisecond. If the keeper is gone, or could not end all of it, it answers the
-    /// marks of what it was to end.
-    pub(crate) fn sweep(&mut self) -> Vec<Mark> {
+    /// tracks of what it was to end.
+    pub(crate) fn sweep(&mut self) -> Vec<Track> {
         let marks: Vec<u8> = self.spared.iter().flat_map(|mark| *mark.as_bytes()).collect();
         let answer = self.ask(wire::SWEEP, &[&marks], &[]);
         let is_swept = matches!(answer, Ok((wire::Answer { how: wire::OK, value: 0 }, _)));

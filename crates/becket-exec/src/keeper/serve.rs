@@ -6,21 +6,31 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{
     DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper,
-    set_dumpable_behavior, set_parent_process_death_signal, setsid, waitid,
+    set_dumpable_behavior, setsid, waitid,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::sweep::sweep;
 use super::wire::{self, Answer, Closed, Request};
-use super::{KeeperError, marks, refuse_threads};
+use super::{KeeperError, WAKE, marks, refuse_threads};
 use crate::ending::Exit;
 use crate::image::Image;
-use crate::sys;
+use crate::procfs;
+use crate::sys::{self, Heartbeat};
+
+/// How often orphans that have ended are looked for while jobs run, and how often while there are any. Most jobs are over
+/// before the first time.
+const RARELY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const OFTEN: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+
+/// Whether a child has ended; and the same, with its number given back.
+const PEEK: WaitIdOptions = REAP.union(WaitIdOptions::NOWAIT);
+const REAP: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG);
 
 /// How long killed processes may take to be gone before a keeper counts as not free.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -90,16 +100,15 @@ fn settle(socket: &OwnedFd, caller: &OwnedFd) -> Result<(), Errno> {
     sys::become_keeper_process(5);
     // No job may stop it as a debugger does, or look into it.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    // A job may stop its keeper, and whoever would tell it to go on may be killed meanwhile: then it is told by that.
-    let _ = set_parent_process_death_signal(Some(Signal::CONT));
     serve(&socket, &caller);
     Ok(())
 }
 
 /// Answers requests until told that all is done, or the caller is gone.
 fn serve(socket: &OwnedFd, caller: &OwnedFd) {
-    let mut keeper = Serving { socket, leaders: Vec::new() };
-    while wait(socket, caller) {
+    let mut keeper =
+        Serving { socket, caller, leaders: Vec::new(), heartbeat: Heartbeat::new(), beats: false };
+    while keeper.wait() {
         let Ok(request) = wire::receive_request(socket.as_fd()) else { break };
         if request.kind == wire::DONE {
             return;
@@ -108,30 +117,62 @@ fn serve(socket: &OwnedFd, caller: &OwnedFd) {
             break;
         }
     }
-    // The end of the lifeline: nobody will ask any more, and nothing may stay.
-    sweep(&[]);
-}
-
-/// Whether there is something to receive; `false` when the caller has died.
-fn wait(socket: &OwnedFd, caller: &OwnedFd) -> bool {
-    loop {
-        let mut fds = [PollFd::new(socket, PollFlags::IN), PollFd::new(caller, PollFlags::IN)];
-        match poll(&mut fds, None) {
-            // What the caller said before it died counts.
-            Ok(_) => return !fds[0].revents().is_empty(),
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
-        }
+    // The end of the lifeline: nobody will ask any more, and nothing may stay. Before anything else goes what needs no
+    // looking for: a job may be about to stop this process.
+    for leader in &keeper.leaders {
+        let _ = kill_process_group(*leader, Signal::KILL);
     }
+    sweep(&[]);
 }
 
 struct Serving<'a> {
     socket: &'a OwnedFd,
+    caller: &'a OwnedFd,
     /// Started and not reaped, so their numbers are theirs.
     leaders: Vec<Pid>,
+    /// A job may stop its keeper, and nobody else may be left who would tell it to go on.
+    heartbeat: Option<Heartbeat>,
+    /// Whether that is going: from an event's first job on.
+    beats: bool,
 }
 
 impl Serving<'_> {
+    /// Whether there is something to receive; `false` when the caller has died. Meanwhile orphans are reaped that have
+    /// ended: while jobs run, their number would grow for as long, and count among those that a user may have.
+    fn wait(&self) -> bool {
+        let mut pause = RARELY;
+        loop {
+            let mut fds = [PollFd::new(self.socket, PollFlags::IN), PollFd::new(self.caller, PollFlags::IN)];
+            match poll(&mut fds, (!self.leaders.is_empty()).then_some(&pause)) {
+                Ok(0) | Err(Errno::INTR) => pause = if self.reap_orphans() { OFTEN } else { RARELY },
+                // What the caller said before it died counts.
+                Ok(_) => return !fds[0].revents().is_empty(),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Reaps what has ended and is no job's first process: who wants to know of those asks, and until then their groups'
+    /// numbers must stay theirs. Whether there was any.
+    fn reap_orphans(&self) -> bool {
+        // Mostly there is none, and then nothing is read.
+        let any = waitid(WaitId::All, PEEK);
+        let Ok(Some(_)) = any else { return false };
+        let children = procfs::check().and_then(|()| procfs::children(getpid())).unwrap_or_default();
+        let orphans = children.into_iter().filter(|child| !self.leaders.contains(child));
+        orphans.filter(|orphan| matches!(waitid(WaitId::Pid(*orphan), REAP), Ok(Some(_)))).count() > 0
+    }
+
+    /// From here on this process goes on whoever stops it.
+    fn beat(&mut self, on: bool) {
+        if self.beats != on
+            && let Some(heartbeat) = &self.heartbeat
+        {
+            heartbeat.beat(if on { WAKE } else { Duration::ZERO });
+            self.beats = on;
+        }
+    }
+
     fn answer(&mut self, request: Request) -> Result<(), Closed> {
         let ok = |value| Answer { how: wire::OK, value };
         let (answer, fd) = match request.kind {
@@ -159,6 +200,7 @@ impl Serving<'_> {
         let (args, vars) = (word(0)? as usize, word(4)? as usize);
         let block = request.body.split_off(8);
         let image = Image::from_block(block, args, vars).ok_or(Errno::INVAL)?;
+        self.beat(true);
         let (pid, fd) = sys::spawn(&image, dir.as_fd(), [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
         self.leaders.push(pid);
         Ok((pid, fd))
@@ -172,15 +214,14 @@ impl Serving<'_> {
 
     fn finish(&mut self, request: &Request) -> Result<Answer, Closed> {
         let pid = self.leader(request)?;
-        let peek = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        let status = match waitid(WaitId::Pid(pid), peek) {
+        let status = match waitid(WaitId::Pid(pid), PEEK) {
             Ok(Some(status)) => status,
             Ok(None) => return Ok(Answer { how: wire::RUNNING, value: 0 }),
             Err(errno) => return Ok(Answer { how: wire::FAILED, value: errno.raw_os_error() }),
         };
         // The leader still holds its number, so the group is the one meant.
         let _ = kill_process_group(pid, Signal::KILL);
-        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        let _ = waitid(WaitId::Pid(pid), REAP);
         self.leaders.retain(|leader| *leader != pid);
         Ok(match Exit::of(&status) {
             Some(Exit::Code(code)) => Answer { how: wire::EXITED, value: code },
@@ -199,33 +240,21 @@ impl Serving<'_> {
 
     /// Whether nothing is left below. What was killed a moment ago is given that moment.
     fn settled(&mut self) -> bool {
+        // No job runs any more.
+        self.leaders.clear();
+        self.beat(false);
         let until = Instant::now() + SETTLE;
         loop {
-            match reap() {
-                Below::Nothing => {
-                    self.leaders.clear();
-                    return true;
-                }
-                Below::Something if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
-                Below::Something => return false,
+            match waitid(WaitId::All, REAP) {
+                Err(Errno::CHILD) => return true,
+                _ if Instant::now() > until => return false,
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(Some(_)) | Err(_) => {}
             }
         }
     }
 }
 
-/// Whether this process has children.
-pub(super) enum Below {
-    Nothing,
-    Something,
-}
-
-/// Reaps every child that has ended. Only while no leader's status is still wanted.
-pub(super) fn reap() -> Below {
-    loop {
-        match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
-            Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => return Below::Something,
-            Err(_) => return Below::Nothing,
-        }
-    }
+pub(super) fn has_no_child() -> bool {
+    waitid(WaitId::All, PEEK).is_err_and(|errno| errno == Errno::CHILD)
 }

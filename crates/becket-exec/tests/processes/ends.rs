@@ -21,6 +21,7 @@ tests![
     no_controlling_terminal,
     nothing_is_left_after_many_runs,
     a_panic_of_the_caller_leaves_nothing,
+    one_that_is_traced,
 ];
 
 fn exit_codes_and_signals() {
@@ -182,6 +183,19 @@ fn a_panic_of_the_caller_leaves_nothing() {
             run(custody, &jobs, &batch, |_, _| std::panic::resume_unwind(Box::new("the caller's")))
         }));
         assert!(panic.is_err());
+        assert_gone(&token);
+    });
+}
+
+/// Whoever traces it is told of its end first, and need not pass it on.
+fn one_that_is_traced() {
+    each_custody(|custody| {
+        let token = token();
+        for asks in ["asks", "never"] {
+            let traced = sh(&format!("exec {} role:traced {asks} {token}", myself().display()));
+            let ended = run_one(custody, traced);
+            assert!(matches!(ended.end, End::Exited(2)), "{asks}: {ended:?}");
+        }
         assert_gone(&token);
     });
 }

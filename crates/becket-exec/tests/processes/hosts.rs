@@ -6,9 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use becket_exec::{
-    Custody, End, Keeper, KeeperError, LastWords, forget_last_words, keeper_main, set_last_words,
+    Batch, Cancel, Custody, End, Keeper, KeeperError, LastWords, StartError, forget_last_words, keeper_main,
+    run, set_last_words,
 };
 
+use crate::ancestry;
 use crate::support::*;
 use crate::{output, tests};
 
@@ -18,6 +20,7 @@ tests![
     one_with_everything_blocked_and_ignored,
     one_where_sigpipe_kills,
     one_without_standard_descriptors,
+    one_without_room_for_what_it_started,
     one_of_two_gibibytes,
     one_that_comes_to_no_end_has_its_last_words,
 ];
@@ -56,6 +59,19 @@ fn one_without_standard_descriptors() {
     assert_eq!(std::fs::read_to_string(said).unwrap(), "ok");
 }
 
+/// What runs is watched to its end, though its descriptor has one of the standard numbers and there is no other.
+fn one_without_room_for_what_it_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = dir.path().join("said");
+    let status = Command::new("/bin/sh")
+        .args(["-c", "exec \"$0\" role:full \"$1\" <&- >&- 2>&-"])
+        .args([myself().as_os_str(), said.as_os_str()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(std::fs::read_to_string(said).unwrap(), "ok");
+}
+
 fn one_of_two_gibibytes() {
     expect_ok("big");
 }
@@ -67,17 +83,22 @@ pub(crate) fn play(role: &str, args: &[String]) {
             let Err(error) = keeper_main();
             eprintln!("{error}");
         }
+        "climb" => ancestry::climb(&args[0], &args[1], &args[2]),
         "many" => many(),
         "gibibyte" => output::play_gibibyte(),
         "forker" => forker(),
-        "victim" => victim(&args[0], &args[1]),
+        "victim" => victim(&args[0], &args[1], args.get(2)),
         "ignore-chld" => ignore_chld(),
         "reaper" => reaper(),
         "blocked" => blocked(),
         "sigpipe" => sigpipe(),
         "closed" => closed(&args[0]),
+        "full" => full(&args[0]),
         "big" => big(),
         "headless" => headless(args[0].clone()),
+        "respawn" => respawn(args[0].parse().unwrap(), args[1] == "sessions", args[2].parse().unwrap()),
+        "traced" => traced(&args[0]),
+        "stopper" => stopper(&args[0]),
         "no-proc" => no_proc(),
         "last-words" => last_words(&args[0]),
         "shown" => shown(),
@@ -193,6 +214,83 @@ fn headless(file: String) {
     unsafe { libc::syscall(libc::SYS_exit, 0) };
 }
 
+/// Chains of processes each of which forks its successor, after so many microseconds, and ends, in one session a chain or
+/// one a link. What gets away ends by itself.
+fn respawn(chains: u32, sessions: bool, pause: u32) {
+    let end = Instant::now() + Duration::from_secs(if pause == 0 { 40 } else { 2 });
+    for _ in 0..chains {
+        // SAFETY: there is one thread, and the children make system calls only.
+        unsafe {
+            if libc::fork() != 0 {
+                continue;
+            }
+            libc::setsid();
+            for fd in 0..3 {
+                libc::close(fd);
+            }
+            while Instant::now() < end {
+                if pause > 0 {
+                    libc::usleep(pause);
+                }
+                match libc::fork() {
+                    0 if sessions => drop(libc::setsid()),
+                    0 => {}
+                    -1 => drop(libc::usleep(100)),
+                    _ => libc::_exit(0),
+                }
+            }
+            libc::_exit(0);
+        }
+    }
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+/// Ends with 2 while a child of its, in a session of its own, traces it and never asks how it ended, or, if told so, asks
+/// a moment later.
+fn traced(asks: &str) {
+    // SAFETY: there is one thread; the child makes system calls only, on valid memory.
+    unsafe {
+        let (parent, mut told) = (libc::getpid(), [0; 2]);
+        libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
+        libc::pipe(told.as_mut_ptr());
+        if libc::fork() == 0 {
+            libc::setsid();
+            let traces = libc::ptrace(libc::PTRACE_SEIZE, parent, 0, 0) == 0;
+            for fd in 0..3 {
+                libc::close(fd);
+            }
+            libc::write(told[1], if traces { c"2" } else { c"9" }.as_ptr().cast(), 1);
+            if asks == "asks" {
+                libc::usleep(5_000);
+                libc::waitpid(parent, std::ptr::null_mut(), libc::__WALL);
+                libc::usleep(100_000);
+                libc::_exit(0);
+            }
+            libc::sleep(60);
+            libc::_exit(0);
+        }
+        let mut how = [0_u8];
+        libc::read(told[0], how.as_mut_ptr().cast(), 1);
+        libc::_exit(i32::from(how[0] - b'0'));
+    }
+}
+
+/// Stops its keeper once when the keeper's caller has ended, and then does nothing.
+fn stopper(file: &str) {
+    let keeper = std::os::unix::process::parent_id();
+    let stat = std::fs::read_to_string(format!("/proc/{keeper}/stat")).unwrap();
+    let caller: i32 = stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap();
+    // SAFETY: system calls on plain numbers and on one structure.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, caller, 0);
+        std::fs::write(file, "ready").unwrap();
+        let mut waits = libc::pollfd { fd: fd.try_into().unwrap(), events: libc::POLLIN, revents: 0 };
+        libc::poll(&raw mut waits, 1, -1);
+        libc::kill(keeper.cast_signed(), libc::SIGSTOP);
+    }
+    std::thread::sleep(Duration::from_secs(60));
+}
+
 fn forker() {
     let mut custody = Custody::Keeper(Keeper::fork().unwrap());
     let token = token();
@@ -211,7 +309,7 @@ fn forker() {
 }
 
 /// Tells its keeper's number and runs jobs until it is killed.
-fn victim(kind: &str, token: &str) {
+fn victim(kind: &str, token: &str, script: Option<&String>) {
     let mut custody = match kind {
         "fork" => Custody::Keeper(Keeper::fork().unwrap()),
         _ => keeper(),
@@ -227,10 +325,10 @@ fn victim(kind: &str, token: &str) {
     let ended = run_one(&mut custody, sh("echo $PPID"));
     print!("{}", text(&ended.stdout.head));
     std::io::Write::flush(&mut std::io::stdout()).unwrap();
-    let script = format!(
+    let usual = format!(
         "trap '' TERM; sleep {token} & setsid sleep {token} & (env -i setsid sleep {token} &)\nexec sleep {token}"
     );
-    run_one(&mut custody, sh(&script).timeout(Duration::from_secs(60)));
+    run_one(&mut custody, sh(script.unwrap_or(&usual)).timeout(Duration::from_secs(60)));
 }
 
 /// Whether the kernel tells how a process ended that somebody else has reaped: Linux 6.15 and later.
@@ -336,6 +434,42 @@ fn closed(said: &str) {
         assert!(ended.stdout.head == b"in" && ended.stderr.head == b"err\n");
     }
     std::fs::write(said, "ok").unwrap();
+}
+
+/// With every number of files that it may have open in use save the standard ones, at each moment of a start.
+fn full(said: &str) {
+    let cancel = Cancel::new().unwrap();
+    let most = open_descriptors() + 12;
+    let limit = libc::rlimit { rlim_cur: most as u64, rlim_max: most as u64 };
+    // SAFETY: a valid structure.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    let mut filled = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        filled.push(file);
+    }
+    let (token, mut refused, mut ran) = (token(), 0, 0);
+    while filled.pop().is_some() {
+        for fd in 0..3 {
+            // SAFETY: nobody in this role uses them.
+            unsafe { libc::close(fd) };
+        }
+        let job = sh(&format!("sleep {token} & exit 2"));
+        let ends = run(
+            &mut Custody::Group,
+            &[job],
+            &Batch { at_once: 1, deadline: None, cancel: &cancel },
+            |_, _| {},
+        );
+        match &ends[0].end {
+            End::Exited(2) => ran += 1,
+            End::NotStarted(StartError::TooManyFiles) => refused += 1,
+            wrong => panic!("{wrong:?}"),
+        }
+        if filled.len() > 3 {
+            assert_eq!(children(), "");
+        }
+    }
+    std::fs::write(said, if refused > 0 && ran > 0 { "ok" } else { "all the same" }).unwrap();
 }
 
 /// The least that starting `true` takes, in a process that has `memory` in use: however busy the machine is, a copy of its

@@ -16,6 +16,7 @@ tests![
     a_forked_keeper_does_everything,
     a_killed_caller_leaves_nothing,
     a_killed_caller_of_a_stopped_keeper_leaves_nothing,
+    a_keeper_that_is_stopped_at_its_callers_end_goes_on,
     a_killed_keeper_means_lost,
     what_a_killed_keeper_was_to_sweep_goes_all_the_same,
     a_keeper_that_is_stopped_again_and_again_serves,
@@ -86,6 +87,26 @@ fn a_killed_caller_of_a_stopped_keeper_leaves_nothing() {
         child.kill().unwrap();
         child.wait().unwrap();
         until("all its jobs are gone", || alive(&format!("sleep\0{token}")) == 0);
+        kill_all(&token);
+    }
+}
+
+/// By whom, and whether before or after its caller has ended: nobody else is left who would tell it to go on.
+fn a_keeper_that_is_stopped_at_its_callers_end_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..20 {
+        let (token, file) = (token(), dir.path().join(number.to_string()));
+        let script = format!("exec {} role:stopper {} {token}", myself().display(), file.display());
+        let kind = if number % 2 == 0 { "fork" } else { "spawn" };
+        let mut child = Command::new(myself())
+            .args(["role:victim", kind, "none", &script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until("it waits for the caller's end", || lines(&file) == 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_gone(&format!("{}\0{token}", file.display()));
         kill_all(&token);
     }
 }

@@ -11,6 +11,7 @@
     reason = "all of this program is test"
 )]
 
+mod ancestry;
 mod ends;
 mod feeding;
 mod hosts;
@@ -34,6 +35,7 @@ fn main() {
         return;
     }
     let tests: Vec<Test> = [
+        ancestry::TESTS,
         ends::TESTS,
         feeding::TESTS,
         hosts::TESTS,

@@ -70,7 +70,7 @@ fn missing_and_broken_programs() {
     each_custody(|custody| {
         let mut end = |path: &str| refused(&run_one(custody, program(path, &[]))).clone();
         assert_eq!(end(&missing), StartError::NotFound(missing.clone().into()));
-        assert_eq!(end("no-such-name"), StartError::NotFound("no-such-name".into()));
+        assert_eq!(end("no-such-name"), StartError::NotOnPath("no-such-name".into()));
         assert_eq!(end(""), StartError::NotFound("".into()));
         assert_eq!(end(&plain), StartError::Denied(plain.clone().into()));
         assert_eq!(end(&no_line), StartError::BadFormat(no_line.clone().into()));
@@ -116,14 +116,24 @@ fn the_path_is_the_jobs_own() {
         other => panic!("{other:?}"),
     };
     each_custody(|custody| {
-        for (path, dir) in
-            [(dir.path().to_str().unwrap(), "/"), ("/nowhere::/bin", dir.path().to_str().unwrap())]
-        {
+        let with_path = |path: &str| {
             let mut job = program("becket-test-tool", &[]);
             job.env = vec![("PATH".into(), path.into())];
-            job.dir = dir.into();
-            assert!((0..100).any(|_| found(&run_one(custody, job.clone()))));
+            job.dir = dir.path().into();
+            job
+        };
+        let own = dir.path().to_str().unwrap();
+        for path in [own.to_owned(), format!("/nowhere::.:{own}")] {
+            assert!((0..100).any(|_| found(&run_one(custody, with_path(&path)))));
         }
+        // What lies in the working directory is found by no entry that depends on it.
+        let below = dir.path().file_name().unwrap().to_str().unwrap();
+        for path in ["", ".", ":/bin", "/bin:", "/bin::/usr/bin", "./", &format!("../{below}"), "..", "\0"] {
+            let ended = run_one(custody, with_path(path));
+            assert!(matches!(ended.end, End::NotStarted(_)), "{path:?}: {:?}", ended.end);
+        }
+        let ended = run_one(custody, with_path(".:/bin"));
+        assert_eq!(refused(&ended).to_string(), "no program becket-test-tool in any absolute entry of PATH");
         let mut job = program("true", &[]);
         job.env.clear();
         assert!(matches!(run_one(custody, job).end, End::Exited(0)), "a default where there is none");

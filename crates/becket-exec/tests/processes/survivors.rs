@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use becket_exec::{Cancel, Custody, End, Job};
 
@@ -15,6 +15,8 @@ tests![
     an_overflow_leaves_nothing,
     a_keeper_finds_cleaned_orphans,
     a_keeper_outruns_a_chain,
+    chains_that_do_nothing_else,
+    a_keeper_reaps_while_jobs_run,
     a_build_server_stays,
     a_finished_siblings_server_is_spared,
     a_server_of_an_earlier_batch_is_spared,
@@ -111,6 +113,46 @@ fn a_keeper_outruns_a_chain() {
     let links = lines(&count);
     std::thread::sleep(ms(100));
     assert_eq!(lines(&count), links, "and it is broken");
+}
+
+/// Chains, each link of which forks the next and ends at once, in a session for each chain or for each link. As many as
+/// the machine can do would take every number of a process that it has, from the other tests too: that is a campaign's.
+fn chains_that_do_nothing_else() {
+    let chains = |count: u32, sessions: &str, pause: u32, token: &str| {
+        let role = format!("role:respawn {count} {sessions} {pause} {token}");
+        sh(&format!("exec {} {role}", myself().display())).timeout(ms(300))
+    };
+    for sessions in ["one", "sessions"] {
+        let (chain, kept, begun) = (token(), token(), Instant::now());
+        let ended = run_one(&mut keeper(), chains(8, sessions, 500, &chain));
+        assert!(matches!(ended.end, End::TimedOut), "{ended:?}");
+        assert_eq!(alive(&chain), 0, "{sessions}");
+        // Beside something that is spared no group is killed.
+        let mut custody = keeper();
+        assert!(matches!(run_one(&mut custody, sh(&server(&kept))).end, End::Exited(0)));
+        let ended = run_one(&mut custody, chains(8, sessions, 500, &chain));
+        assert!(matches!(ended.end, End::TimedOut), "{ended:?}");
+        assert_eq!(alive(&chain), 0, "{sessions}");
+        assert_eq!(alive(&format!("sleep\0{kept}")), 1);
+        kill_all(&kept);
+        assert!(begun.elapsed() < Duration::from_secs(30), "{sessions}: {:?}", begun.elapsed());
+        // A group does not promise to end them, only to come to an end itself. (Nor does who reaps them then hurry.)
+        let begun = Instant::now();
+        let ended = run_one(&mut Custody::Group, chains(2, sessions, 500, &chain));
+        assert!(matches!(ended.end, End::TimedOut), "{ended:?}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "{sessions}: {:?}", begun.elapsed());
+        assert_gone(&chain);
+    }
+}
+
+/// Orphans that have ended count among the processes that a user may have.
+fn a_keeper_reaps_while_jobs_run() {
+    let script = "i=0; while [ $i -lt 300 ]; do (/bin/true &); i=$((i + 1)); done
+        while [ $(wc -w </proc/$PPID/task/$PPID/children) -gt 1 ]; do sleep 0.01; done; exit 3";
+    let held = sh("sleep 60 & exit 4");
+    // One that has ended and is waited for because of its pipes is asked about later.
+    let ends = run_all(&mut keeper(), &[sh(script), held]);
+    assert!(matches!(ends[0].end, End::Exited(3)) && matches!(ends[1].end, End::Exited(4)), "{ends:?}");
 }
 
 /// A server that a job starts on purpose and leaves running.

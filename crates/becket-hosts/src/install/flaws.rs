@@ -327,7 +327,7 @@ fn line_differences(host: Host, bytes: &[u8], entries: &[OurEntry], line: &Line)
             let names =
                 |set: &[String]| if set.is_empty() { "none".to_owned() } else { shown(&set.join(" ")) };
             say(format!(
-                "it moves other homes ({}) than the variables here do ({})",
+                "it moves other homes ({}) than those in force here ({})",
                 names(&said),
                 names(&wanted)
             ));

@@ -17,6 +17,9 @@ use crate::read;
 /// Largest settings file, in bytes.
 const LIMIT: u64 = 1 << 20;
 
+/// The key of ShadowCode's profile, which an option can name too.
+const PROFILE: &str = "homes.shadowcode_profile";
+
 /// What values a setting takes.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
@@ -47,11 +50,7 @@ const TABLE: [Setting; 11] = [
         "BECKET_HOME",
         "ledger, journal and sessions; by default in the XDG state directory",
     ),
-    path(
-        "homes.shadowcode_profile",
-        "SHADOWCODE_PROFILE",
-        "ShadowCode's profile; by default the XDG directories",
-    ),
+    path(PROFILE, "SHADOWCODE_PROFILE", "ShadowCode's profile; by default the XDG directories"),
     Setting {
         key: "stop.max_continuations",
         kind: Kind::Count { least: 0, most: 1000 },
@@ -100,6 +99,9 @@ pub struct Effective {
     pub origin: Origin,
     /// What it is for.
     pub help: &'static str,
+    /// The variable that sets it, if one does.
+    #[serde(skip)]
+    pub variable: Option<&'static str>,
 }
 
 /// What set a setting.
@@ -117,6 +119,21 @@ pub enum Origin {
     },
     /// A variable of the environment.
     Variable(&'static str),
+    /// An option of the command line.
+    Option(&'static str),
+}
+
+/// By what settings are told.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    /// The settings file; `None` for `becket/config.toml` in the XDG configuration directory.
+    pub file: Option<&'a Utf8Path>,
+    /// ShadowCode's profile, before what the environment says.
+    pub profile: Option<&'a Utf8Path>,
+    /// Where the process stands: homes that are set relative are so to this.
+    pub directory: &'a Utf8Path,
+    /// The environment.
+    pub environment: &'a [(OsString, OsString)],
 }
 
 /// All settings, with where they come from and what is wrong with their file.
@@ -142,12 +159,13 @@ pub enum SettingsError {
     File(String),
 }
 
-/// Reads the settings: `file` if it is named, else `becket/config.toml` in the XDG configuration directory.
+/// Reads the settings.
 ///
 /// # Errors
 /// A file that was named explicitly and cannot be read. One that is only wrong in parts loses those parts, with
 /// problems.
-pub fn load(file: Option<&Utf8Path>, environment: &[(OsString, OsString)]) -> Result<Loaded, SettingsError> {
+pub fn load(given: &Given<'_>) -> Result<Loaded, SettingsError> {
+    let Given { file, profile, directory: here, environment } = *given;
     let variable = |name: &str| {
         let value = environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)?;
         value.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
@@ -187,31 +205,41 @@ pub fn load(file: Option<&Utf8Path>, environment: &[(OsString, OsString)]) -> Re
     let effective: Vec<Effective> = TABLE
         .iter()
         .map(|setting| {
-            let (value, origin) = match (
+            let option = profile.filter(|_| setting.key == PROFILE);
+            let (mut value, origin) = match (
+                option,
                 setting.variable.and_then(|name| Some((name, variable(name)?))),
                 written.values.get(setting.key),
             ) {
-                (Some((name, value)), _) => (value, Origin::Variable(name)),
-                (None, Some((value, line))) => {
+                (Some(profile), ..) => {
+                    (read::absolute(profile, here).into_string(), Origin::Option("--profile"))
+                }
+                (None, Some((name, value)), _) => (value, Origin::Variable(name)),
+                (None, None, Some((value, line))) => {
                     (value.clone(), Origin::File { path: path.clone(), line: *line })
                 }
-                (None, None) => (setting.default.to_owned(), Origin::Default),
+                (None, None, None) => (setting.default.to_owned(), Origin::Default),
             };
-            Effective { key: setting.key, value, origin, help: setting.help }
+            if matches!(origin, Origin::Variable(_)) && !value.starts_with('/') && home.is_absolute() {
+                value = read::absolute(Utf8Path::new(&value), here).into_string();
+            }
+            Effective { key: setting.key, value, origin, help: setting.help, variable: setting.variable }
         })
         .collect();
     let get = |key: &str| {
         effective.iter().find(|setting| setting.key == key).map_or("", |setting| setting.value.as_str())
     };
     let place = |key: &str, default: Utf8PathBuf| match get(key) {
+        "" if home.is_absolute() => read::absolute(&default, here),
         "" => default,
-        set => Utf8PathBuf::from(set),
+        set if set.starts_with('/') => read::absolute(Utf8Path::new(set), here),
+        set => set.into(),
     };
     let homes = Homes {
         albedo: place("homes.albedo", home.join(".albedo")),
-        shadowcode_profile: Some(get("homes.shadowcode_profile"))
+        shadowcode_profile: Some(get(PROFILE))
             .filter(|set| !set.is_empty())
-            .map(Into::into),
+            .map(|_| place(PROFILE, "".into())),
         becket: place("homes.becket", directory("XDG_STATE_HOME", ".local/state").join("becket")),
         config,
         home,
@@ -272,7 +300,8 @@ mod tests {
             ("XDG_CONFIG_HOME".into(), directory.path().as_os_str().to_owned()),
             ("ALBEDO_HOME".into(), "/a".into()),
         ];
-        load(None, &environment).unwrap()
+        let given = Given { file: None, profile: None, directory: "/w".into(), environment: &environment };
+        load(&given).unwrap()
     }
 
     #[test]
@@ -290,6 +319,31 @@ mod tests {
         assert!(matches!(origin("stop.max_continuations"), Origin::File { line: 5, .. }));
         assert_eq!(origin("homes.albedo"), Origin::Variable("ALBEDO_HOME"));
         assert_eq!(origin("journal.enabled"), Origin::Default);
+    }
+
+    #[test]
+    fn homes_are_where_they_are_set_and_the_option_comes_first() {
+        let set = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let environment =
+            [set("HOME", "/h"), set("ALBEDO_HOME", "a/../b"), set("SHADOWCODE_PROFILE", "/p//q")];
+        let of = |profile: Option<&str>| {
+            let profile = profile.map(Utf8Path::new);
+            let loaded =
+                load(&Given { file: None, profile, directory: "/w".into(), environment: &environment });
+            let Loaded { effective, homes, .. } = loaded.unwrap();
+            let of = |key: &str| effective.iter().find(|setting| setting.key == key).unwrap().clone();
+            (of("homes.albedo").value, of(PROFILE), homes)
+        };
+        let (albedo, profile, homes) = of(None);
+        assert_eq!((albedo.as_str(), homes.albedo.as_str()), ("/w/b", "/w/b"));
+        assert_eq!(
+            (profile.value.as_str(), profile.origin),
+            ("/p//q", Origin::Variable("SHADOWCODE_PROFILE"))
+        );
+        assert_eq!(homes.shadowcode_profile.unwrap(), "/p/q");
+        let (_, profile, homes) = of(Some("mine"));
+        assert_eq!((profile.value.as_str(), profile.origin), ("/w/mine", Origin::Option("--profile")));
+        assert_eq!(homes.shadowcode_profile.unwrap(), "/w/mine");
     }
 
     #[test]

@@ -97,5 +97,10 @@ pub(super) fn words(ended: Ended) -> Result<Words, String> {
         _ => return Err("how it ended cannot be told".to_owned()),
     };
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Words { stdout: text(ended.stdout.into_bytes()), stderr: text(ended.stderr.into_bytes()), exit })
+    Ok(Words {
+        stdout: text(ended.stdout.into_bytes()),
+        stderr: text(ended.stderr.into_bytes()),
+        exit,
+        exit_unheard: exit,
+    })
 }

@@ -96,9 +96,13 @@ impl Albedo {
         if seal::standing(path, "", seal, known).0 != Standing::Changed {
             return;
         }
+        let quoted = crate::spelling::shell_quote(path);
         self.note_problem(
             path,
-            "its hooks were approved, and the file is gone; take the approval back with `becket forget`",
+            &format!(
+                "its hooks were approved, and the file is gone; take the approval back with `becket forget {}`",
+                text::line(&quoted)
+            ),
         );
         self.plans.push(Vec::new());
         self.sources.push(Source {
@@ -365,7 +369,7 @@ impl<'a> Together<'a> {
         if let Some(reason) = reply.halt {
             self.halt.get_or_insert(reason);
         }
-        match (&self.rewrite, reply.rewrite) {
+        match (&self.rewrite, reply.rewrite.filter(|_| self.firing.takes_rewrites())) {
             (None, rewrite) => self.rewrite = rewrite,
             (Some(first), Some(second)) if *first != second => self.conflicts += 1,
             _ => {}
@@ -385,12 +389,10 @@ impl<'a> Together<'a> {
         }
         let mut block = self.block.or(self.unjudged);
         if let (Some(rewrite), Some(view)) = (self.rewrite, view) {
-            match view.host_input(&rewrite) {
-                Ok(input) => said.updated_input = Some(input),
+            match view.rewritten(&rewrite) {
+                Ok(call) => said.updated_input = call.input,
                 Err(why) => {
-                    block.get_or_insert(format!(
-                        "a hook rewrote this call, and the rewrite cannot be used: {why}"
-                    ));
+                    block.get_or_insert(why);
                 }
             }
         }

@@ -83,7 +83,7 @@ mod tests {
             if let Some((content, at)) = declined {
                 ledger.record(Name::Albedo, "/f", Answer::Decline, content, Timestamp(at));
             }
-            standing("/f", &now, found, &Known { ledger: &ledger, kept: None, prompted: false }).0
+            standing("/f", &now, found, &Known::outside(&ledger)).0
         };
         let sealed = seal(&now, 5);
         assert_eq!(of(&Found::Missing, None), Standing::Untrusted);
@@ -109,8 +109,7 @@ mod tests {
             unsafe_store: Some("others may write it".to_owned()),
         };
         let ledger = Ledger::default();
-        let (standing, problem) =
-            standing("/f", &now, &Found::File(file), &Known { ledger: &ledger, kept: None, prompted: false });
+        let (standing, problem) = standing("/f", &now, &Found::File(file), &Known::outside(&ledger));
         assert_eq!((standing, problem.as_deref()), (Standing::Untrusted, Some("others may write it")));
     }
 }

@@ -195,11 +195,6 @@ impl<'a> Chain<'a> {
         let Answer { verdict, reason, context, rewrite } = answer;
         run.status = Status::Passed;
         self.add_context(&context);
-        if let (Some(rewrite), Moment::PreToolUse) = (rewrite, self.moment()) {
-            self.call.rewrite(rewrite);
-            self.told = None;
-            self.has_omissions = None;
-        }
         let reason = cut(&reason, REASON_LIMIT).0.to_owned();
         match verdict {
             Verdict::Allow => {}
@@ -215,6 +210,13 @@ impl<'a> Chain<'a> {
             Verdict::Ask | Verdict::Deny => {
                 run.detail = format!("its decision was ignored: {} takes none of this kind", self.moment());
             }
+        }
+        if let (Some(rewrite), Moment::PreToolUse, None) = (rewrite, self.moment(), &self.denied)
+            && self.firing.takes_rewrites()
+        {
+            self.denied = self.call.rewrite(&rewrite).err();
+            self.told = None;
+            self.has_omissions = None;
         }
     }
 
@@ -252,18 +254,10 @@ impl<'a> Chain<'a> {
 
     /// What all hooks together have said.
     pub(super) fn conclude(mut self, said: &mut Said) {
-        if self.denied.is_none()
-            && let Some(rewrite) = self.call.host_rewrite()
-        {
-            match rewrite {
-                Ok(input) => said.updated_input = Some(input),
-                Err(why) => {
-                    self.denied =
-                        Some(format!("a hook rewrote this call, and the rewrite cannot be used: {why}"));
-                }
-            }
-        }
         let moment = self.moment();
+        if self.denied.is_none() {
+            said.updated_input = self.call.into_rewritten();
+        }
         let context = cut(&self.context, CONTEXT_LIMIT).0;
         said.additional_context.extend((!context.is_empty()).then(|| context.to_owned()));
         said.messages.append(&mut self.messages);

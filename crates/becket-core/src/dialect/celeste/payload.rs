@@ -16,13 +16,14 @@ use crate::spelling::View;
 /// Most of a tool's answer that is passed on, in bytes.
 const CONTENT_LIMIT: usize = 256 << 10;
 
-/// One event as Celeste's hooks hear of it, with the tool's input as the hooks before have left it.
+/// One event as Celeste's hooks hear of it.
 pub(super) struct Call<'a> {
     pub(super) moment: Moment,
     pub(super) workspace: &'a Utf8Path,
     event: &'a Event,
-    /// The tool call in Celeste's words.
+    /// The tool call in Celeste's words, as the hooks before have left it.
     view: Option<View>,
+    /// The input that they have written, in the host's own keys.
     rewritten: Option<Object>,
 }
 
@@ -43,24 +44,30 @@ impl<'a> Call<'a> {
 
     /// The tool's input in Celeste's keys, as it stands now.
     pub(super) fn input(&self) -> Option<&Object> {
-        self.rewritten.as_ref().or_else(|| self.view.as_ref()?.tool_input.as_ref())
+        self.view.as_ref()?.tool_input.as_ref()
     }
 
     pub(super) fn input_text(&self, key: &str) -> &str {
         text_of(self.input(), key)
     }
 
-    /// From here on every hook sees this input.
-    pub(super) fn rewrite(&mut self, input: Object) {
-        self.rewritten = Some(input);
+    /// From here on every hook sees this input, as it will run: under the keys by which the hooks know it, whatever keys
+    /// were written.
+    ///
+    /// # Errors
+    /// As of [`View::rewritten`].
+    pub(super) fn rewrite(&mut self, input: &Object) -> Result<(), String> {
+        if let Some(view) = &self.view {
+            let call = view.rewritten(input)?;
+            self.view = Some(View::of(&call, Name::Celeste));
+            self.rewritten = call.input;
+        }
+        Ok(())
     }
 
     /// The input that all hooks together have written, in the host's own keys.
-    ///
-    /// # Errors
-    /// Why the host has no input that means it.
-    pub(super) fn host_rewrite(&self) -> Option<Result<Object, String>> {
-        Some(self.view.as_ref()?.host_input(self.rewritten.as_ref()?))
+    pub(super) fn into_rewritten(self) -> Option<Object> {
+        self.rewritten
     }
 
     /// What stands on a hook's standard input.

@@ -134,9 +134,14 @@ impl Loading<'_> {
                 if *more {
                     self.problem(folder, None, "it holds too many files: not all grimoires in it are read");
                 }
-                files.extend(
-                    entries.iter().filter_map(|Entry { name, found }| Some((name.clone(), found.as_ref()?))),
-                );
+                for Entry { name, found } in entries {
+                    match found {
+                        // Beside the others: another file may bear what is shown of this one's name.
+                        Some(Found::Refused(why @ Refusal::Name)) => self.refused(&folder.join(name), why),
+                        Some(found) => drop(files.insert(name.clone(), found)),
+                        None => {}
+                    }
+                }
             }
             // One link on the way is one thing to tell of, and the user's own folder may be one.
             Found::Refused(Refusal::Link) if self.has_told_of(folder) => {}
@@ -192,7 +197,7 @@ impl Loading<'_> {
         let became = match found {
             Found::File(file) if hash::of(&file.bytes) == kept.file => {
                 shown = Some(shown_of(site, file));
-                None
+                self.lost(site, path, file, &kept.hash)
             }
             Found::File(file) => match self.content(site, path, file) {
                 Some(content) => {
@@ -200,7 +205,7 @@ impl Loading<'_> {
                     let standing = self.standing(site, path, file, &hash);
                     if hash == kept.hash {
                         shown = Some(content.shown);
-                        None
+                        self.lost(site, path, file, &hash)
                     } else if content.definitions.is_empty() {
                         Some(("was edited", "its hooks are gone in the next session", hash))
                     } else if standing == Standing::Trusted {
@@ -237,6 +242,28 @@ impl Loading<'_> {
         });
         self.push(site, path, Standing::Trusted, kept.hash.clone(), shown, kept.definitions.clone());
         self.in_force.0.insert(path.as_str().to_owned(), kept);
+    }
+
+    /// What became of the trust in a file whose content is still what the session holds.
+    fn lost(
+        &self,
+        site: &Site,
+        path: &Utf8Path,
+        file: &File,
+        hash: &str,
+    ) -> Option<(&'static str, &'static str, String)> {
+        if site.kind.is_global() {
+            let why = self.scope.distrust(path, file)?;
+            return Some(("can no longer be believed", "they do not run in the next session", why));
+        }
+        // Of a store that cannot be used a person is told anyway.
+        let standing = self.store.as_ref().ok()?.status(path.as_str(), hash);
+        let state = standing.as_str().to_owned();
+        match standing {
+            Standing::Trusted => None,
+            Standing::Declined => Some(("was declined", "they do not run in the next session", state)),
+            _ => Some(("lost its approval", "the next session asks again", state)),
+        }
     }
 
     /// What a file defines; nothing where it is rejected whole, which is told of.

@@ -52,7 +52,7 @@ impl Files {
         let source = loaded.sources().iter().find(|source| source.path == path).unwrap();
         let before = self.0.get(STORE).and_then(Found::file).map(|file| file.bytes.to_vec());
         let ledger = Ledger::default();
-        let known = Known { ledger: &ledger, kept: None, prompted: false };
+        let known = Known::outside(&ledger);
         let question = Question { scope: &scope, known, source, answer, now: Timestamp(0) };
         match Celeste.decide(&question, before.as_deref()).unwrap() {
             StoreChange::Write(bytes) => self.put(STORE, bytes),
@@ -264,7 +264,7 @@ fn a_home_that_is_not_absolute_turns_this_dialect_off() {
         scope.homes.home = home.into();
         assert_eq!(Celeste.places(&scope), []);
         let ledger = Ledger::default();
-        let rules = Celeste.load(&scope, &[], &Known { ledger: &ledger, kept: None, prompted: false });
+        let rules = Celeste.load(&scope, &[], &Known::outside(&ledger));
         assert!(rules.sources().is_empty() && rules.listens(&of("Stop")));
         let (said, _) = play_with(&*rules, &of("PreToolUse"), &Facts::default(), |_| panic!());
         assert_eq!((said.decision, said.notices.len(), rules.problems().len()), (Decision::Allow, 1, 1));
@@ -762,7 +762,8 @@ fn a_source_stays_as_it_was_approved_until_the_session_ends() {
         (files.clone().put(REPO, "rubbish"), "can no longer be read"),
         (files.clone().without(REPO), "was removed"),
         (files.clone().refuse(REPO, Refusal::Link), "can no longer be read"),
-        (files.clone().put(STORE, "{}"), ""),
+        (files.clone().put(STORE, "{}"), "lost its approval"),
+        (files.clone().answer(REPO, Answer::Decline), "was declined"),
     ] {
         let voice = session.fire(&became, &of("PreToolUse"));
         assert_eq!((voice.said.decision, voice.said.runs.len()), (Decision::Deny, 2), "{says}");
@@ -773,6 +774,14 @@ fn a_source_stays_as_it_was_approved_until_the_session_ends() {
         let fresh = Session::begun().fire(&became, &of("PreToolUse"));
         assert_eq!(fresh.said.decision, Decision::Allow, "{says}");
     }
+    // A file of one's own that others may write by now is no longer believed, from the next session on.
+    let mut open = files.clone();
+    let Some(Found::File(file)) = open.0.get_mut(GLOBAL) else { panic!() };
+    file.unsafe_store = Some("others may write it".to_owned());
+    let voice = session.fire(&open, &of("PreToolUse"));
+    assert_eq!((voice.said.runs.len(), voice.said.messages.len()), (2, 1), "{:?}", voice.said.messages);
+    assert!(voice.said.messages[0].contains("can no longer be believed"), "{:?}", voice.said.messages);
+    assert_eq!(session.fire(&open, &of("PreToolUse")).said.messages, [""; 0]);
     let removed = files.clone().without(grimoire);
     assert_eq!(statuses(&session.fire(&removed, &of("PostToolUse")).said), [Status::Passed]);
     // An approval of the new content counts from the next session on.

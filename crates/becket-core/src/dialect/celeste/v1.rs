@@ -268,8 +268,13 @@ impl<'a> Reader<'a> {
                 self.unclear()
             }
             Some(b'[') => self.bracket(),
-            // Here-strings aside, what follows `<<` is read by rules of its own.
-            Some(b'<') if self.rest().starts_with("<<") && !self.rest().starts_with("<<<") => self.unclear(),
+            // A word follows, or the shell knows no such thing and runs nothing at all.
+            Some(b'<') if self.rest().starts_with("<<<") => {
+                self.at += 3;
+                Ok(())
+            }
+            // What follows is read by rules of its own.
+            Some(b'<') if self.rest().starts_with("<<") => self.unclear(),
             Some(b'c') if self.frames.len() > 1 && self.begins_word() && self.rest().starts_with("case") => {
                 // A pattern's `)` would be taken for the end of the substitution.
                 self.unclear()
@@ -364,29 +369,23 @@ impl<'a> Reader<'a> {
             return self.hole(slot, Spot::Escaped);
         }
         match self.byte(0) {
-            Some(b'(') if self.byte(1) == Some(b'(') => self.simple("((", "))"),
-            Some(b'(') => {
+            Some(b'(') if self.byte(1) != Some(b'(') => {
                 self.frames.push(Frame::Plain(0));
                 self.at += 1;
                 Ok(())
             }
-            Some(b'{') => self.simple("{", "}"),
-            Some(b'[') => self.simple("[", "]"),
+            Some(b'{' | b'(') => match plain_expansion(self.rest()) {
+                Some(length) => {
+                    self.at += length;
+                    Ok(())
+                }
+                None => self.unclear(),
+            },
+            // Arithmetic to some shells, plain words to others, which find comments in it.
+            Some(b'[') => self.unclear(),
             // Some shells have strings of their own here, others a `$` and a plain string.
             Some(b'\'' | b'"') if !in_double => self.unclear(),
             _ => Ok(()),
-        }
-    }
-
-    /// Passes over an expansion that holds nothing which could be read in two ways.
-    fn simple(&mut self, open: &str, close: &str) -> Result<(), Hole> {
-        let inner = &self.rest()[open.len()..];
-        match inner.find(close) {
-            Some(end) if !inner[..end].contains(['"', '\'', '\\', '`', '$', '{', '(', '[']) => {
-                self.at += open.len() + end + close.len();
-                Ok(())
-            }
-            _ => self.unclear(),
         }
     }
 
@@ -429,6 +428,40 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// How long the `{…}` or `((…))` of an expansion is that `text` begins with, where every shell finds the same end of it: it
+/// holds plain characters, variables and expansions of the same kind, nothing that quotes, escapes, opens or closes.
+fn plain_expansion(text: &str) -> Option<usize> {
+    let mut at = 0;
+    let mut closers: Vec<&str> = Vec::new();
+    let mut follows_dollar = true;
+    loop {
+        let rest = &text[at..];
+        let next = rest.chars().next()?;
+        if std::mem::take(&mut follows_dollar) {
+            match next {
+                '{' => closers.push("}"),
+                '(' if rest.starts_with("((") => {
+                    closers.push("))");
+                    at += 1;
+                }
+                '_' | '0'..='9' | 'a'..='z' | 'A'..='Z' => {}
+                _ => return None,
+            }
+            at += 1;
+        } else if let Some(close) = closers.pop_if(|close| rest.starts_with(*close)) {
+            at += close.len();
+            if closers.is_empty() {
+                return Some(at);
+            }
+        } else if "\"'\\`()[]{}".contains(next) {
+            return None;
+        } else {
+            follows_dollar = next == '$';
+            at += next.len_utf8();
+        }
+    }
+}
+
 /// The template that stands in quotes of its own at the beginning of `text`.
 fn exact(text: &str, quote: char) -> Option<Slot> {
     let slot = Slot::at(text.strip_prefix(quote)?)?;
@@ -463,6 +496,10 @@ mod tests {
             ("x=\"$(pwd)\"; echo {{path}}", "x=\"$(pwd)\"; echo 'v'"),
             ("echo \"${x##*/}\" {{path}}", "echo \"${x##*/}\" 'v'"),
             ("echo $((1 + 2)) {{path}}", "echo $((1 + 2)) 'v'"),
+            ("d=${TMPDIR:-$HOME}; test {{path}} = x", "d=${TMPDIR:-$HOME}; test 'v' = x"),
+            ("n=$((${N:-0}+1)); test {{path}} = $n", "n=$((${N:-0}+1)); test 'v' = $n"),
+            ("echo \"${a:-${b:-$((c << 2))}}\" {{path}}", "echo \"${a:-${b:-$((c << 2))}}\" 'v'"),
+            ("cat <<< {{path}} && cat 3<<<\"$x\" {{path}}", "cat <<< 'v' && cat 3<<<\"$x\" 'v'"),
             ("(cd /; ls {{path}})", "(cd /; ls 'v')"),
             ("[ {{path}} = v ] && ls a[0-9] {{path}}", "[ 'v' = v ] && ls a[0-9] 'v'"),
             ("[[ {{tool}} == bash ]] && ls {{path}}", "[[ 'bash' == bash ]] && ls 'v'"),
@@ -517,6 +554,16 @@ mod tests {
             ("[[ {{path}} -eq 0 ]]", "do not all read alike"),
             ("a[{{path}}]=1", "do not all read alike"),
             ("a+=({{path}})", "do not all read alike"),
+            ("a=(b); echo {{path}}", "do not all read alike"),
+            ("echo $'a' {{path}}", "do not all read alike"),
+            ("echo $[1 #2] {{path}}", "do not all read alike"),
+            ("echo ${x:-\"a\"} {{path}}", "do not all read alike"),
+            ("echo ${x:-$(a)} {{path}}", "do not all read alike"),
+            ("echo ${x:-$'a'} {{path}}", "do not all read alike"),
+            ("echo ${x:-a\\}} {{path}}", "do not all read alike"),
+            ("echo $((x[0])) {{path}}", "do not all read alike"),
+            ("echo $((1) ) {{path}}", "do not all read alike"),
+            ("cat << {{path}}", "do not all read alike"),
             ("echo ' {{path}}", "do not all read alike"),
             ("x=$(case a in a) echo \"b {{path}}\";; esac)", "do not all read alike"),
             ("echo \"$(case a in a) echo \"b {{path}}\";; esac)\"", "do not all read alike"),
@@ -531,7 +578,7 @@ mod tests {
         fn no_command_panics_and_ways_out_are_ways_out(
             parts in prop::collection::vec(prop::sample::select(vec![
                 "{{path}}", "{{tool}}", "\"", "'", "`", "$", "$(", ")", "(", "((", "{", "}", "${", "\\", "#", " ", "a",
-                "é", "case ", "esac", "<<", "\"{{path}}\"", "'{{path}}'", "{{", ";",
+                "é", "case ", "esac", "<<", "\"{{path}}\"", "'{{path}}'", "{{", ";", "))", "$x", "<", "[", "]", ":-",
             ]), 0..14),
         ) {
             let command = parts.concat();

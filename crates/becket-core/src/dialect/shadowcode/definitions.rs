@@ -1,5 +1,7 @@
 //! One definition file: its six fields, their limits and the order in which they are checked.
 
+use serde::{Deserialize, Serialize};
+
 use super::tree::{self, Mistake, Node};
 use crate::text;
 
@@ -31,7 +33,8 @@ const NAME_LIMIT: usize = 80;
 const LONGEST: u64 = 120;
 
 /// A moment at which ShadowCode runs hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Moment {
     BeforeCommand,
     AfterEdit,
@@ -291,10 +294,12 @@ pub(super) enum FileName {
 
 /// Judges a file's name.
 pub(super) fn file_name(name: &str) -> FileName {
+    if name.ends_with(".py") {
+        return FileName::Python;
+    }
     match name.rsplit_once('.') {
         // A name that is all ending has none.
         None | Some(("", _)) => FileName::Other,
-        Some((_, "py")) => FileName::Python,
         Some((stem, ending)) if ENDINGS.contains(&ending) => {
             if is_name(stem) {
                 FileName::Definition
@@ -478,6 +483,9 @@ mod tests {
             ("x.YAML", FileName::Other),
             ("x.py", FileName::Python),
             ("a.b.py", FileName::Python),
+            (".py", FileName::Python),
+            ("x.PY", FileName::Other),
+            ("py", FileName::Other),
             ("README", FileName::Other),
             ("x.yaml.bak", FileName::Other),
         ] {

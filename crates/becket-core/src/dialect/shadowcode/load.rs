@@ -33,6 +33,10 @@ pub(super) struct Snapshot {
     pub(super) trusted: bool,
     /// This project's: path and hash.
     pub(super) registrations: BTreeMap<String, String>,
+    /// When those of them run that stood as they were enabled: their events and path suffix, which nobody can read any
+    /// more once the file has changed.
+    #[serde(default)]
+    pub(super) listening: BTreeMap<String, (Vec<Moment>, String)>,
     pub(super) policy: Policy,
     pub(super) agent: Agent,
 }
@@ -51,6 +55,11 @@ impl Force {
     /// Whether nobody can know what is enabled, and it would count.
     pub(super) fn is_unknown(&self) -> bool {
         self.broken.is_some() && self.is_blocked()
+    }
+
+    /// What became of an enabled definition that is no longer what was enabled.
+    pub(super) fn drift_of(&self, source: usize) -> Option<&str> {
+        self.drifted.iter().find(|(drifted, _)| *drifted == source).map(|(_, why)| why.as_str())
     }
 
     /// Whether build work is blocked.
@@ -134,6 +143,7 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Loaded 
         v: VERSION,
         trusted,
         registrations,
+        listening: BTreeMap::new(),
         policy: profile.policy,
         agent: overlay.apply(profile.agent),
     };
@@ -203,6 +213,12 @@ impl Loaded {
         // A wrong file that nobody enabled is a problem and no source: there is nothing to approve.
         if read.parsed.is_err() && !is_registered {
             return;
+        }
+        if let Ok(definition) = &read.parsed
+            && content.as_ref() == self.live.snapshot.registrations.get(&read.path)
+        {
+            let when = (definition.events.clone(), definition.path_suffix.clone());
+            self.live.snapshot.listening.insert(read.path.clone(), when);
         }
         let path = scope.workspace.join(&read.path).into_string();
         let standing = self.standing(&path, &read, content.as_deref(), known);
@@ -309,10 +325,7 @@ impl<'s> Loading<'s> {
                 "it lies inside the workspace, so whoever writes there could have planted it".to_owned(),
                 (None, None),
             ),
-            Found::File(File { unsafe_store: Some(why), .. }) => {
-                let quoted = crate::spelling::shell_quote(path.as_str());
-                (format!("{why} (`chmod go-w {}` mends that)", text::line(&quoted)), (None, None))
-            }
+            Found::File(File { unsafe_store: Some(why), .. }) => (why.clone(), (None, None)),
             Found::File(file) => match profile::parse(&file.bytes) {
                 Ok(profile) => return (profile, None),
                 Err(mistake) => {
@@ -373,6 +386,9 @@ impl<'s> Loading<'s> {
             match found {
                 Found::Missing => {}
                 Found::Folder { entries, more } => {
+                    // What is beyond the window hangs on the order, and ShadowCode lists without regard to case.
+                    let mut entries: Vec<&Entry> = entries.iter().collect();
+                    entries.sort_by_cached_key(|entry| entry.name.to_lowercase());
                     for entry in entries {
                         self.entry(folder, entry, &mut files);
                     }
@@ -441,11 +457,8 @@ impl<'s> Loading<'s> {
 
     fn issue(&mut self, path: &str, place: (Option<usize>, Option<usize>), message: String) {
         if self.shown.len() + self.issues.len() < SHOWN {
-            let at = match place {
-                (Some(line), Some(column)) => format!(":{line}:{column}"),
-                _ => String::new(),
-            };
-            self.issues.push(format!("{}{at}: {message}", text::line(path)));
+            // ShadowCode's own form, without a place in the file.
+            self.issues.push(format!("{}: {message}", text::line(path)));
         } else {
             self.left_out += 1;
         }

@@ -1,5 +1,6 @@
 //! ShadowCode's moments in the common events: which of the seven happen, and what hooks are told of each.
 
+use camino::Utf8Path;
 use serde_json::Value;
 
 use super::definitions::Moment;
@@ -8,6 +9,7 @@ use crate::dialect::Name;
 use crate::event::{Event, EventName};
 use crate::json::Object;
 use crate::paths;
+use crate::place;
 use crate::scope::Scope;
 use crate::spelling::View;
 use crate::tool::{Kind, ToolCall};
@@ -39,6 +41,12 @@ impl Happening {
             detail: String::new(),
         }
     }
+
+    /// Whether a hook runs then that has these events and this path suffix.
+    pub(super) fn is_for(&self, events: &[Moment], path_suffix: &str) -> bool {
+        events.contains(&self.moment)
+            && (path_suffix.is_empty() || self.paths.iter().any(|path| path.ends_with(path_suffix)))
+    }
 }
 
 /// The moments that an event could be, whatever is in it.
@@ -62,11 +70,14 @@ pub(super) fn possible(event: &Event) -> &'static [Moment] {
     }
 }
 
-/// The moments that an event is, in the order in which their hooks run.
-pub(super) fn of(event: &Event, scope: &Scope) -> Vec<Happening> {
+/// The moments that an event is, in the order in which their hooks run. `was_blocked` says that a gate blocked the call
+/// that the event tells of, whoever's gate it was.
+pub(super) fn of(event: &Event, scope: &Scope, was_blocked: bool) -> Vec<Happening> {
     match (event.name, &event.tool) {
         (EventName::PreToolUse, Some(call)) => before(call).into_iter().collect(),
-        (EventName::PostToolUse | EventName::PostToolUseFailure, Some(call)) => after(event, call, scope),
+        (EventName::PostToolUse | EventName::PostToolUseFailure, Some(call)) => {
+            after(event, call, scope, was_blocked)
+        }
         (EventName::Stop, _) => {
             let detail = event.text("last_assistant_message").unwrap_or_default().to_owned();
             vec![Happening { detail, ..Happening::of(Moment::OnComplete, "") }]
@@ -103,8 +114,12 @@ fn command_of(input: Option<&Object>) -> String {
     }
 }
 
-fn after(event: &Event, call: &ToolCall, scope: &Scope) -> Vec<Happening> {
+fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Vec<Happening> {
     let end = ending::of(event);
+    // A call that a gate blocked has not run, so there is neither an error of its tool nor a test that failed.
+    if end.failed && (was_blocked || end.error.contains(BLOCKED)) {
+        return Vec::new();
+    }
     let view = View::of(call, Name::Shadowcode);
     let tool = view.tool_name.as_str();
     let command = command_of(view.tool_input.as_ref());
@@ -127,9 +142,10 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope) -> Vec<Happening> {
             ..Happening::of(Moment::AfterTest, tool)
         });
     }
-    if end.failed && !end.error.contains(BLOCKED) {
+    if end.failed {
+        let argument = || paths::argument(call).map(|path| from_project(path, event, scope));
         happenings.push(Happening {
-            paths,
+            paths: if paths.is_empty() { argument().into_iter().collect() } else { paths },
             command,
             exit_code: end.exit_code,
             detail: end.error,
@@ -158,18 +174,18 @@ fn paths_of(event: &Event, call: &ToolCall, scope: &Scope) -> Vec<String> {
     paths
 }
 
+/// A path from the project's directory, where it lies below it: one form for each file, by name alone, whether or not
+/// links lead there.
 fn from_project(path: &str, event: &Event, scope: &Scope) -> String {
     // A host's relative path starts where the host says that the call ran.
-    let absolute = match &event.cwd {
-        Some(cwd) if cwd.is_absolute() => cwd.join(path),
-        _ => scope.workspace.join(path),
-    };
+    let start = event.cwd.as_deref().filter(|cwd| cwd.is_absolute()).unwrap_or(&scope.workspace);
+    let absolute = place::absolute(path.into(), start);
     let below = absolute
         .strip_prefix(&scope.workspace)
         .or_else(|_| absolute.strip_prefix(&scope.real_workspace))
-        .map(|below| below.as_str().trim_start_matches("./").to_owned());
+        .map(Utf8Path::as_str);
     match below {
-        Ok(below) if !below.is_empty() => below,
+        Ok(below) if !below.is_empty() => below.to_owned(),
         _ => absolute.into_string(),
     }
 }
@@ -220,7 +236,7 @@ mod tests {
 
     fn moments(text: &str) -> Vec<(Moment, String, Vec<String>)> {
         let event = event(text);
-        let found = of(&event, &scope());
+        let found = of(&event, &scope(), false);
         for happening in &found {
             assert!(possible(&event).contains(&happening.moment), "{text}");
         }
@@ -256,9 +272,11 @@ mod tests {
             names(&tool("PreToolUse", "Bash", r#"{"command":"git commit -m x"}"#, "null")),
             ["before_command"]
         );
-        let odd = of(&event(&tool("PreToolUse", "shell", r#"{"command":["ls","a b"]}"#, "null")), &scope());
+        let odd =
+            of(&event(&tool("PreToolUse", "shell", r#"{"command":["ls","a b"]}"#, "null")), &scope(), false);
         assert_eq!(odd[0].command, "ls 'a b'");
-        let commit = of(&event(&tool("PreToolUse", "git_commit", r#"{"message":"m"}"#, "null")), &scope());
+        let commit =
+            of(&event(&tool("PreToolUse", "git_commit", r#"{"message":"m"}"#, "null")), &scope(), false);
         assert_eq!(commit[0].command, "");
     }
 
@@ -295,6 +313,41 @@ mod tests {
         assert_eq!(at("/w", "/other/a.rs"), "/other/a.rs");
         assert_eq!(at("/other", "a.rs"), "/other/a.rs");
         assert_eq!(at("/w", "$(touch x) ;'\".rs"), "$(touch x) ;'\".rs");
+        for spelling in ["../src/a.rs", "/w/sub/../src/./a.rs", "../../w/src/a.rs", ".././src//a.rs"] {
+            assert_eq!(at("/w/sub", spelling), "src/a.rs", "{spelling}");
+        }
+        assert_eq!(at("/w", "/w/../other/./a.rs"), "/other/a.rs");
+        assert_eq!(at("/w", "a.rs/.."), "/w");
+        let patch = json!({"input": "*** Begin Patch\n*** Update File: ../a.rs\n*** Update File: /w/a.rs\n*** Update File: ./../sub/../a.rs\n*** End Patch"});
+        let told = tool("PostToolUse", "apply_patch", &patch.to_string(), r#""ok""#);
+        let told = moments(&told.replace("\"/w\"", "\"/w/sub\""));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0].2, ["a.rs"]);
+    }
+
+    #[test]
+    fn an_error_names_the_path_that_its_tool_was_given() {
+        let failed = |tool: &str, input: &str| {
+            let text = format!(
+                r#"{{"hook_event_name":"PostToolUseFailure","cwd":"/w","tool_name":"{tool}","tool_input":{input},"error":"no"}}"#
+            );
+            let mut told = moments(&text);
+            let (moment, _, paths) = told.pop().unwrap();
+            assert!(told.is_empty() && moment == Moment::OnError);
+            paths
+        };
+        for tool in ["delete_file", "list_dir", "Glob", "mcp__x__y", "Bash", "python", "git_commit"] {
+            assert_eq!(failed(tool, r#"{"command":"x","path":"/w/src/../a.rs"}"#), ["a.rs"], "{tool}");
+        }
+        assert_eq!(failed("mcp__x__y", r#"{"path":["a.rs"]}"#), Vec::<String>::new());
+        // What happened otherwise is no matter of an argument.
+        for (name, given, input) in [
+            ("PostToolUse", "delete_file", r#"{"path":"a.rs"}"#),
+            ("PreToolUse", "Bash", r#"{"command":"x","path":"a.rs"}"#),
+        ] {
+            let told = moments(&tool(name, given, input, "null"));
+            assert!(told.iter().all(|(_, _, paths)| paths.is_empty()), "{told:?}");
+        }
     }
 
     #[test]
@@ -321,11 +374,24 @@ mod tests {
             r#"{{"hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{{"command":"x"}},"error":"denied: {BLOCKED} guard"}}"#
         );
         assert!(names(&text).is_empty());
+        for (name, more) in [
+            ("PostToolUseFailure", r#""error":"refused""#),
+            ("PostToolUse", r#""tool_response":{"is_error":true}"#),
+        ] {
+            let text = format!(
+                r#"{{"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"cargo test"}},{more}}}"#
+            );
+            assert_eq!(names(&text), ["after_test", "on_error"], "{name}");
+            assert!(of(&event(&text), &scope(), true).is_empty(), "{name}");
+        }
+        // One that ran all the same has run.
+        let ran = tool("PostToolUse", "Bash", r#"{"command":"cargo test"}"#, r#""ok""#);
+        assert_eq!(of(&event(&ran), &scope(), true)[0].moment, Moment::AfterTest);
     }
 
     #[test]
     fn ends_and_compactions_are_told() {
-        let of = |text: &str| of(&event(text), &scope()).remove(0);
+        let of = |text: &str| of(&event(text), &scope(), false).remove(0);
         assert_eq!(of(r#"{"hook_event_name":"Stop","last_assistant_message":"done"}"#).detail, "done");
         let model = of(r#"{"hook_event_name":"StopFailure","error":"rate_limit","error_details":"429"}"#);
         assert_eq!((model.tool.as_str(), model.detail.as_str()), ("model", "rate_limit: 429"));

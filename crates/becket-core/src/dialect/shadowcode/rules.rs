@@ -60,11 +60,8 @@ impl Rules for Loaded {
         if firing.event.name == EventName::UserPromptSubmit {
             return Step::Done(Box::new(self.prompt(firing)));
         }
-        let mut happenings = moments::of(firing.event, firing.scope);
-        if firing.session.is_blocked(firing.event) {
-            // That a gate blocked the call is no error of the tool, whoever's gate it was.
-            happenings.retain(|happening| happening.moment != Moment::OnError);
-        }
+        let was_blocked = firing.session.is_blocked(firing.event);
+        let happenings = moments::of(firing.event, firing.scope, was_blocked);
         let force = self.frozen.as_ref().unwrap_or(&self.live);
         let mut walk = Walk {
             loaded: self,
@@ -130,25 +127,25 @@ impl Loaded {
 
     /// Why build work is blocked, with the way out.
     fn blocked(&self, force: &Force) -> String {
-        let mut reasons: Vec<String> = force.broken.iter().cloned().collect();
-        for (source, why) in &force.drifted {
-            let (path, absolute) = (&self.paths[*source], &self.sources[*source].path);
-            let quoted = shell_quote(absolute);
-            let again = if self.sources[*source].standing == Standing::Trusted {
-                "what stands there was enabled after this task began, and the next prompt takes it up; or "
-                    .to_owned()
-            } else if self.definitions[*source].is_some() {
-                format!("read it and approve it with `becket approve {}`, or ", text::line(&quoted))
-            } else {
-                String::new()
-            };
-            reasons.push(format!(
-                "the enabled hook {} cannot run: {why}; {again}disable it with `becket forget {}`",
-                text::line(path),
-                text::line(&quoted)
-            ));
-        }
-        reasons.join("\n")
+        let drifted = force.drifted.iter().map(|(source, why)| {
+            let path = text::line(&self.paths[*source]);
+            format!("the enabled hook {path} cannot run: {}", self.drifted(*source, why))
+        });
+        force.broken.iter().cloned().chain(drifted).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What became of an enabled definition, with the way out.
+    fn drifted(&self, source: usize, why: &str) -> String {
+        let quoted = shell_quote(&self.sources[source].path);
+        let again = if self.sources[source].standing == Standing::Trusted {
+            "what stands there was enabled after this task began, and the next prompt takes it up; or "
+                .to_owned()
+        } else if self.definitions[source].is_some() {
+            format!("read it and approve it with `becket approve {}`, or ", text::line(&quoted))
+        } else {
+            String::new()
+        };
+        format!("{why}; {again}disable it with `becket forget {}`", text::line(&quoted))
     }
 
     /// One run for each thing that blocks, so that the record says which it was.
@@ -159,12 +156,12 @@ impl Loaded {
             detail: why.clone(),
             ..run(moment, look)
         });
-        let drifted = force.drifted.iter().map(|(source, why)| Run {
-            status: Status::Failed,
-            detail: format!("changed: {why}"),
-            ..self.run(*source, moment, look)
-        });
+        let drifted = force.drifted.iter().map(|(source, why)| self.drifted_run(*source, why, moment, look));
         broken.chain(drifted).collect()
+    }
+
+    fn drifted_run(&self, source: usize, why: &str, moment: &str, look: u8) -> Run {
+        Run { status: Status::Failed, detail: format!("changed: {why}"), ..self.run(source, moment, look) }
     }
 
     fn run(&self, source: usize, moment: &str, look: u8) -> Run {
@@ -263,11 +260,13 @@ impl<'a> Walk<'a> {
         let context = Context::of(happening);
         let mut skipped = 0;
         for (source, definition) in self.loaded.definitions.iter().enumerate() {
-            let Some(definition) = definition.as_ref().filter(|found| found.events.contains(&moment)) else {
+            if let (None, Some(why)) = (self.idle, self.force.drift_of(source)) {
+                self.drifted(source, why, happening);
                 continue;
-            };
-            let ends = |path: &String| path.ends_with(&definition.path_suffix);
-            if !definition.path_suffix.is_empty() && !happening.paths.iter().any(ends) {
+            }
+            let runs_then =
+                definition.as_ref().is_some_and(|it| happening.is_for(&it.events, &it.path_suffix));
+            if !runs_then {
                 continue;
             }
             if let Some(why) = self.skipped(source) {
@@ -283,6 +282,29 @@ impl<'a> Walk<'a> {
             }
         }
         Walked::On
+    }
+
+    /// An enabled hook that is no longer what was enabled: where it would have run, it has failed.
+    fn drifted(&mut self, source: usize, why: &str, happening: &Happening) {
+        let (loaded, moment) = (self.loaded, happening.moment);
+        // When one would have run that was so before the task began, nobody knows.
+        let known = self.force.snapshot.listening.get(&loaded.paths[source]);
+        if known.is_some_and(|(events, path_suffix)| !happening.is_for(events, path_suffix)) {
+            return;
+        }
+        let run = loaded.drifted_run(source, why, moment.as_str(), self.firing.look);
+        // An edit of many files would say the same of each.
+        if self.said.runs.contains(&run) {
+            return;
+        }
+        self.said.runs.push(run);
+        self.failures.push(Failure {
+            name: text::line(&loaded.paths[source]).into_owned(),
+            moment,
+            path: None,
+            detail: loaded.drifted(source, why),
+            output: None,
+        });
     }
 
     /// Why a hook does not run.

@@ -24,7 +24,7 @@ fn the_catalog_shows_hooks_issues_and_registrations() {
                 "path": ".shadowcode/hooks/check.yaml", "path_suffix": "", "timeout_sec": 30,
             }],
             "issues": [
-                ".shadowcode/hooks/odd.yaml:4:1: invalid hook YAML: unknown field \"colour\"",
+                ".shadowcode/hooks/odd.yaml: invalid hook YAML: unknown field \"colour\"",
                 ".shadowcode/hooks/old.py: callbacks in Python are not run: write its command as a definition in YAML",
                 ".shadow/hooks/away.yaml: it leads out of the project",
             ],
@@ -204,6 +204,23 @@ fn sixty_four_are_shown_and_nothing_else_pushes_them_out() {
     assert_eq!(world.commands(), ["late"]);
     let paths: Vec<String> = world.load().paths;
     assert!(paths.is_sorted() && paths[0] == ".shadow/hooks/h0.yaml");
+}
+
+#[test]
+fn the_window_shows_names_in_order_without_regard_to_case() {
+    let mut world = World::new();
+    for n in 10..50 {
+        for name in [format!("a{n}"), format!("B{n}")] {
+            world.write(&format!(".shadowcode/hooks/{name}.yaml"), &definition("on_error", "x", ""));
+        }
+    }
+    let catalog = world.catalog();
+    let shown: Vec<&str> =
+        catalog["hooks"].as_array().unwrap().iter().map(|hook| hook["path"].as_str().unwrap()).collect();
+    let of = |begin: &str| shown.iter().filter(|path| path.contains(begin)).count();
+    assert_eq!((of("hooks/a"), of("hooks/B")), (40, 24));
+    // What is shown stands in byte order all the same.
+    assert!(shown.is_sorted() && shown[23].ends_with("B33.yaml"), "{shown:?}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl World {
         let loaded = self.load();
         let source = loaded.sources.iter().find(|source| source.path == format!("/w/{path}"));
         let source = source.ok_or("no such source")?;
-        let known = Known { ledger: &self.ledger, kept: None, prompted: false };
+        let known = Known::outside(&self.ledger);
         let ask = Question { scope: &self.scope, known, source, answer, now: Timestamp(2) };
         match Shadowcode.decide(&ask, Some(&self.config))? {
             StoreChange::Write(bytes) => self.config = bytes,

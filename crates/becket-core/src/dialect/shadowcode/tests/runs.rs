@@ -231,6 +231,6 @@ fn silence_costs_nothing_and_nothing_is_held_for_a_project_without_hooks() {
     assert_eq!(Shadowcode.places(&scope)[2].path, "/p/config/config.yaml");
     let missing: Arc<[Found]> = Arc::from(vec![Found::Missing; 4]);
     let ledger = Ledger::default();
-    let rules = Shadowcode.load(&scope, &missing, &Known { ledger: &ledger, kept: None, prompted: false });
+    let rules = Shadowcode.load(&scope, &missing, &Known::outside(&ledger));
     assert!(rules.sources().is_empty() && rules.problems().is_empty());
 }

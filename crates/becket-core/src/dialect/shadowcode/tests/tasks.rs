@@ -93,6 +93,95 @@ fn a_changed_or_missing_definition_blocks_build_work() {
 }
 
 #[test]
+fn at_every_moment_an_enabled_hook_that_changed_or_vanished_has_failed() {
+    let path = ".shadow/hooks/a.yaml";
+    let after = |name: &str, tool: &str, input: Value, response: Value| {
+        json!({"hook_event_name": name, "session_id": "s", "cwd": "/w", "tool_name": tool, "tool_input": input, "tool_response": response}).to_string()
+    };
+    let edit = after(
+        "PostToolUse",
+        "apply_patch",
+        json!({"input": "*** Begin Patch\n*** Add File: a.rs\n*** Add File: b.md\n*** Add File: c.rs\n*** End Patch"}),
+        json!("ok"),
+    );
+    let test = after("PostToolUse", "Bash", json!({"command": "cargo test"}), json!("ok"));
+    let error = after("PostToolUseFailure", "Read", json!({"file_path": "x.rs"}), Value::Null);
+    let compaction = json!({"hook_event_name": "PostCompact", "session_id": "s"}).to_string();
+    let failure =
+        json!({"hook_event_name": "StopFailure", "session_id": "s", "error": "overloaded"}).to_string();
+    let events = [&edit, &test, &error, &compaction, &failure];
+    for (moment, suffix, told) in [
+        ("after_edit", "", vec![&edit]),
+        ("after_edit", "path_suffix: .rs\n", vec![&edit]),
+        ("after_edit", "path_suffix: .py\n", vec![]),
+        ("after_test", "", vec![&test]),
+        ("on_error", "", vec![&error, &failure]),
+        ("on_error", "path_suffix: .rs\n", vec![&error]),
+        ("on_compaction", "", vec![&compaction]),
+        ("before_commit", "", vec![]),
+    ] {
+        for (new, is_known) in [
+            // What it listens to now is not what was enabled.
+            (Some(definition("before_commit", "other", "")), true),
+            (Some("name: [".to_owned()), true),
+            (None, true),
+            // A task that began before it could be known when the hook runs.
+            (None, false),
+        ] {
+            for event in events {
+                let mut world = World::new();
+                world.hook(path, &definition(moment, "x", suffix));
+                if is_known {
+                    world.fire(PROMPT);
+                }
+                match &new {
+                    Some(text) => world.write(path, text),
+                    None => world.files.clear(),
+                }
+                let said = world.fire(event);
+                assert!(world.started.is_empty());
+                let what = format!("{moment} {suffix} {new:?} {event}");
+                if is_known && !told.contains(&event) {
+                    assert!(said.runs.is_empty() && said.result.is_none(), "{what}");
+                    assert_eq!((said.decision, said.messages.len()), (Decision::Allow, 0), "{what}");
+                    continue;
+                }
+                let [run] = said.runs.as_slice() else { panic!("{what}: {:?}", said.runs) };
+                assert_eq!((run.source.as_str(), run.status), ("/w/.shadow/hooks/a.yaml", Status::Failed));
+                assert!(run.detail.starts_with("changed: it "), "{what}");
+                let way_out = "becket forget /w/.shadow/hooks/a.yaml";
+                if event == &compaction {
+                    assert_eq!(said.decision, Decision::Halt, "{what}");
+                    assert!(said.reason.unwrap().contains(way_out), "{what}");
+                } else if event == &failure {
+                    assert!(said.messages[0].contains(way_out), "{what}");
+                } else {
+                    let result = said.result.unwrap();
+                    assert!(result.failed && result.feedback.contains(way_out), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_vanished_keeps_no_other_from_running() {
+    let mut world = World::new();
+    for name in ["a", "b", "c"] {
+        world.hook(&format!(".shadow/hooks/{name}.yaml"), &definition("after_test", name, ""));
+    }
+    world.fire(PROMPT);
+    world.files.retain(|(path, _)| !path.ends_with("b.yaml"));
+    let said = world.fire(
+        r#"{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"pytest"}}"#,
+    );
+    assert_eq!(world.commands(), ["a", "c"]);
+    let statuses: Vec<Status> = said.runs.iter().map(|run| run.status).collect();
+    assert_eq!(statuses, [Status::Passed, Status::Failed, Status::Passed]);
+    assert!(said.result.unwrap().feedback.contains("it is gone"));
+}
+
+#[test]
 fn a_changed_definition_can_be_enabled_again() {
     let mut world = World::new();
     let path = ".shadow/hooks/a.yaml";
