@@ -16,7 +16,7 @@ use crate::error::MatchError;
 use crate::program::{Count, Instruction, Label, Place, Program};
 
 /// How many steps a search may take before it is given up. A step is about one instruction; a million
-/// take some tens of milliseconds at most.
+/// take some milliseconds, and some tens of them where every character is folded.
 pub(crate) const STEP_LIMIT: u64 = 1_000_000;
 
 /// No place in the subject, or no repetition.
@@ -294,7 +294,8 @@ impl<'a> Matcher<'a> {
         fold: Fold,
         next: Label,
     ) -> Result<Next, MatchError> {
-        self.spend((to - from) as usize / 8)?;
+        let length = (to - from) as usize;
+        self.spend(if fold == Fold::Exact { length / 8 } else { length })?;
         let end = at as usize + (to - from) as usize;
         let wanted = &self.text[from as usize..to as usize];
         Ok(match self.text.get(at as usize..end) {

@@ -17,6 +17,9 @@ pub(crate) use width::Width;
 /// keeps a thread with a small stack safe.
 const MAX_DEPTH: u32 = 200;
 
+/// Python's `int()` reads numbers of no more digits, zeros that lead among them.
+const MOST_DIGITS: usize = 4_300;
+
 /// A pattern that Python accepts.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
@@ -228,6 +231,7 @@ impl<'p> Parser<'p> {
         }
         let count = |digits: &str, absent: u32| match digits {
             "" => Ok(absent),
+            _ if digits.len() > MOST_DIGITS => Err(PatternError::new("a number has too many digits", start)),
             _ => digits
                 .parse()
                 .ok()

@@ -1,7 +1,7 @@
 //! Everything that begins with a parenthesis.
 
 use super::flags::{Inline, begins_flags};
-use super::{MAX_DEPTH, Parser, Piece, Width};
+use super::{MAX_DEPTH, MOST_DIGITS, Parser, Piece, Width};
 use crate::ast::{Category, Flags, Item};
 use crate::chars::{digit_value, is_identifier, is_in};
 use crate::error::PatternError;
@@ -228,6 +228,9 @@ fn python_int(text: &str) -> Option<u32> {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
+    if digits.chars().filter(|c| *c != '_').count() > MOST_DIGITS {
+        return None;
+    }
     let mut value: u32 = 0;
     for part in digits.split('_') {
         if part.is_empty() {

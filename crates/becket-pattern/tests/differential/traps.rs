@@ -361,6 +361,35 @@ fn a_match_that_python_fails_on_is_an_error() {
     assert_eq!(Pattern::new(text).unwrap().is_match(subject), Err(MatchError::BadCapture));
 }
 
+/// Python reads no number of more than 4300 digits, however small it is.
+#[test]
+fn numbers_of_many_digits_are_read_or_refused_as_in_python() {
+    let mut worker = Worker::start();
+    let mut questions = Vec::new();
+    for zeros in [4_298, 4_299, 4_300] {
+        for zero in ["0", "0_", "\u{660}"] {
+            let number = zero.repeat(zeros) + "1";
+            let forms =
+                ["a{N}", "a{1,N}", "a{,N}", "a{N,}", "a{N", "()(?(N)a|b)", "(a)(?:b|(?(N)))", r"(a)\N"];
+            questions.extend(
+                forms.map(|form| (form.replace('N', &number), vec!["a".to_owned(), "aa".to_owned()])),
+            );
+        }
+    }
+    for ((text, subjects), answer) in questions.iter().zip(worker.ask(&questions)) {
+        let shown = format!("{}… of {} bytes", text.chars().take(12).collect::<String>(), text.len());
+        match (Pattern::new(text), answer) {
+            (Err(_), Answer::Refused(_)) => {}
+            (Ok(pattern), Answer::Searched(outcomes)) => {
+                let found = subjects.iter().map(|subject| pattern.is_match(subject) == Ok(true));
+                let python = outcomes.iter().map(|outcome| *outcome == Outcome::Found);
+                assert!(found.eq(python), "{shown}");
+            }
+            (ours, python) => panic!("{shown}: {:?}, and Python {python:?}", ours.map(drop)),
+        }
+    }
+}
+
 #[test]
 fn the_tables_are_pythons() {
     let mut worker = Worker::start();
