@@ -271,7 +271,8 @@ fn judged(kind: Kind) -> &'static [Field] {
         Kind::Edit => &[Field::Path, Field::Old, Field::New],
         Kind::Patch => &[Field::Patch],
         Kind::Python => &[Field::Code],
-        Kind::Commit | Kind::Mcp | Kind::Other => &[],
+        Kind::Commit => &[Field::Message],
+        Kind::Mcp | Kind::Other => &[],
     }
 }
 
@@ -287,7 +288,7 @@ pub fn check_keys(kind: Kind, input: &Object) -> Result<(), InputError> {
             return Err(InputError::Ambiguous { first, second });
         }
     }
-    Ok(())
+    edits(kind, input).iter().filter_map(Value::as_object).try_for_each(|edit| check_keys(kind, edit))
 }
 
 /// Whether what must be a text in an input is one. A command and a patch may be lists of words.
@@ -308,7 +309,19 @@ pub fn check_texts(kind: Kind, input: &Object) -> Result<(), InputError> {
             return Err(InputError::Unreadable { field: key });
         }
     }
-    Ok(())
+    let unreadable = InputError::Unreadable { field: EDITS };
+    if kind == Kind::Edit && input.get(EDITS).is_some_and(|edits| !edits.is_array()) {
+        return Err(unreadable);
+    }
+    edits(kind, input).iter().try_for_each(|edit| check_texts(kind, edit.as_object().ok_or(unreadable)?))
+}
+
+/// Where a call makes several edits at once: each names what one does.
+const EDITS: &str = "edits";
+
+fn edits(kind: Kind, input: &Object) -> &[Value] {
+    let edits = (kind == Kind::Edit).then(|| input.get(EDITS)?.as_array()).flatten();
+    edits.map_or(&[], Vec::as_slice)
 }
 
 fn present(input: &Object, field: Field) -> Option<&'static str> {
@@ -350,7 +363,7 @@ pub fn shell_quote(word: &str) -> String {
 /// A call that makes several edits at once shows all old and all new texts, one after the other, so that a guard
 /// that reads them misses none.
 fn several_edits(input: &Object, view: &mut Object, renamed: &mut Vec<Renamed>) {
-    let Some(edits) = input.get("edits").and_then(Value::as_array) else {
+    let Some(edits) = input.get(EDITS).and_then(Value::as_array) else {
         return;
     };
     for (field, name) in [(Field::Old, "old_string"), (Field::New, "new_string")] {
@@ -362,7 +375,7 @@ fn several_edits(input: &Object, view: &mut Object, renamed: &mut Vec<Renamed>) 
         if !texts.is_empty() && !view.contains_key(name) {
             view.insert(name.to_owned(), Value::String(texts.join("\n")));
             let form = Form::OneWay("this call makes several edits at once");
-            renamed.push(Renamed { host: "edits", dialect: name, form });
+            renamed.push(Renamed { host: EDITS, dialect: name, form });
         }
     }
 }

@@ -198,7 +198,11 @@ impl Loaded {
                 "it changed since it was enabled",
                 format!("read it, and enable it with `becket approve {how}`"),
             ),
-            Standing::Trusted => return None,
+            // In plan and review nothing runs, and nobody expects it to.
+            Standing::Trusted if registered => return None,
+            Standing::Trusted => {
+                ("it was enabled while a task was under way", "it counts from the next prompt on".to_owned())
+            }
         };
         let hash = self.sources[source].hash.as_deref().unwrap_or_default();
         Some(Notice {
@@ -329,9 +333,7 @@ impl<'a> Walk<'a> {
             return;
         }
         self.said.runs.push(run);
-        if why != "disabled" {
-            self.said.notices.extend(self.loaded.skipped_notice(source, self.force));
-        }
+        self.said.notices.extend(self.loaded.skipped_notice(source, self.force));
     }
 
     fn hook(&mut self, source: usize, happening: &'a Happening, context: Context<'_>) -> Walked {
