@@ -32,6 +32,9 @@ const OFTEN: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 const PEEK: WaitIdOptions = REAP.union(WaitIdOptions::NOWAIT);
 const REAP: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG);
 
+/// How often a keeper at rest looks for those that took longer than [`SETTLE`].
+const LOOKS_AT_REST: u32 = 100;
+
 /// How long killed processes may take to be gone before a keeper counts as not free.
 const SETTLE: Duration = Duration::from_millis(20);
 
@@ -107,7 +110,7 @@ fn settle(socket: &OwnedFd, caller: &OwnedFd) -> Result<(), Errno> {
 /// Answers requests until told that all is done, or the caller is gone.
 fn serve(socket: &OwnedFd, caller: &OwnedFd) {
     let mut keeper =
-        Serving { socket, caller, leaders: Vec::new(), heartbeat: Heartbeat::new(), beats: false };
+        Serving { socket, caller, leaders: Vec::new(), looks: 0, heartbeat: Heartbeat::new(), beats: false };
     while keeper.wait() {
         let Ok(request) = wire::receive_request(socket.as_fd()) else { break };
         if request.kind == wire::DONE {
@@ -130,6 +133,8 @@ struct Serving<'a> {
     caller: &'a OwnedFd,
     /// Started and not reaped, so their numbers are theirs.
     leaders: Vec<Pid>,
+    /// How often orphans are looked for yet while no job runs.
+    looks: u32,
     /// A job may stop its keeper, and nobody else may be left who would tell it to go on.
     heartbeat: Option<Heartbeat>,
     /// Whether that is going: from an event's first job on.
@@ -139,12 +144,16 @@ struct Serving<'a> {
 impl Serving<'_> {
     /// Whether there is something to receive; `false` when the caller has died. Meanwhile orphans are reaped that have
     /// ended: while jobs run, their number would grow for as long, and count among those that a user may have.
-    fn wait(&self) -> bool {
+    fn wait(&mut self) -> bool {
         let mut pause = RARELY;
         loop {
             let mut fds = [PollFd::new(self.socket, PollFlags::IN), PollFd::new(self.caller, PollFlags::IN)];
-            match poll(&mut fds, (!self.leaders.is_empty()).then_some(&pause)) {
-                Ok(0) | Err(Errno::INTR) => pause = if self.reap_orphans() { OFTEN } else { RARELY },
+            let looks = !self.leaders.is_empty() || self.looks > 0;
+            match poll(&mut fds, looks.then_some(&pause)) {
+                Ok(0) | Err(Errno::INTR) => {
+                    self.looks = self.looks.saturating_sub(1);
+                    pause = if self.reap_orphans() { OFTEN } else { RARELY };
+                }
                 // What the caller said before it died counts.
                 Ok(_) => return !fds[0].revents().is_empty(),
                 Err(_) => return false,
@@ -243,11 +252,15 @@ impl Serving<'_> {
         // No job runs any more.
         self.leaders.clear();
         self.beat(false);
+        self.looks = 0;
         let until = Instant::now() + SETTLE;
         loop {
             match waitid(WaitId::All, REAP) {
                 Err(Errno::CHILD) => return true,
-                _ if Instant::now() > until => return false,
+                _ if Instant::now() > until => {
+                    self.looks = LOOKS_AT_REST;
+                    return false;
+                }
                 Ok(None) => std::thread::sleep(Duration::from_millis(1)),
                 Ok(Some(_)) | Err(_) => {}
             }
