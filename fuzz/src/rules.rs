@@ -105,7 +105,7 @@ pub(crate) fn load_one(
         },
     };
     let found: Vec<Found> = dialect.places(&scope).iter().map(found).collect();
-    dialect.load(&scope, &found, &Known { ledger, kept, prompted: kept.is_some() })
+    dialect.load(&scope, &found, &Known { ledger, kept })
 }
 
 /// Fires an event with made-up ends. What comes of it reads back, and what each dialect wants to be kept comes back.

@@ -300,6 +300,8 @@ pub fn check_texts(kind: Kind, input: &Object) -> Result<(), InputError> {
         let Some(key) = present(input, *field) else { continue };
         let is_text = match &input[key] {
             Value::String(_) => true,
+            // A commit may go without a message of its own.
+            Value::Null => matches!(field, Field::Message),
             Value::Array(words) if matches!(field, Field::Command | Field::Patch) => {
                 !words.is_empty() && words.iter().all(Value::is_string)
             }
@@ -310,7 +312,7 @@ pub fn check_texts(kind: Kind, input: &Object) -> Result<(), InputError> {
         }
     }
     let unreadable = InputError::Unreadable { field: EDITS };
-    if kind == Kind::Edit && input.get(EDITS).is_some_and(|edits| !edits.is_array()) {
+    if kind == Kind::Edit && input.get(EDITS).is_some_and(|edits| !edits.is_array() && !edits.is_null()) {
         return Err(unreadable);
     }
     edits(kind, input).iter().try_for_each(|edit| check_texts(kind, edit.as_object().ok_or(unreadable)?))

@@ -230,8 +230,7 @@ impl Engine {
                     }
                 }
                 let kept = facts.kept.get(&dialect.name());
-                let known = Known { ledger: &ledger, kept, prompted: facts.prompts > 0 };
-                dialect.load(&scope, &found, &known)
+                dialect.load(&scope, &found, &Known { ledger: &ledger, kept })
             })
             .collect();
         Loaded { scope, rules, problems, ledger, home, messages, unread }

@@ -143,14 +143,12 @@ pub struct Known<'a> {
     pub ledger: &'a Ledger,
     /// What [`Said::keep`] gave earlier in this session; null where it let go of what it had held.
     pub kept: Option<&'a Value>,
-    /// Whether the session has seen a prompt since it began.
-    pub prompted: bool,
 }
 
 impl<'a> Known<'a> {
     /// Outside of any session.
     pub fn outside(ledger: &'a Ledger) -> Self {
-        Self { ledger, kept: None, prompted: false }
+        Self { ledger, kept: None }
     }
 }
 

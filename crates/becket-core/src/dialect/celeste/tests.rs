@@ -86,7 +86,7 @@ impl Files {
     fn load(&self, scope: &Scope, kept: Option<&Value>) -> Box<dyn Rules> {
         let found: Vec<Found> = Celeste.places(scope).iter().map(|place| self.read(place)).collect();
         let ledger = Ledger::default();
-        Celeste.load(scope, &found, &Known { ledger: &ledger, kept, prompted: false })
+        Celeste.load(scope, &found, &Known { ledger: &ledger, kept })
     }
 
     fn standings(&self) -> Vec<(String, &'static str, Standing)> {

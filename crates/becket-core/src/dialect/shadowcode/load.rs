@@ -147,11 +147,8 @@ pub(super) fn load(scope: &Scope, found: &[Found], known: &Known<'_>) -> Loaded 
         policy: profile.policy,
         agent: overlay.apply(profile.agent),
     };
-    let frozen: Option<Snapshot> = match known.kept {
-        Some(kept) => Snapshot::deserialize(kept).ok().filter(|snapshot| snapshot.v == VERSION),
-        // A task is under way that was given where there was nothing to hold fast: it goes by nothing.
-        None => known.prompted.then(|| Snapshot { registrations: BTreeMap::new(), ..snapshot.clone() }),
-    };
+    let frozen: Option<Snapshot> =
+        known.kept.and_then(|kept| Snapshot::deserialize(kept).ok()).filter(|snapshot| snapshot.v == VERSION);
 
     let mut files = loading.folders(at(0), at(1));
     files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -117,9 +117,11 @@ fn command_of(input: Option<&Object>) -> String {
 fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Vec<Happening> {
     let end = ending::of(event);
     // A call that a gate blocked has not run, so there is neither an error of its tool nor a test that failed.
-    if end.failed && (was_blocked || end.error.contains(BLOCKED)) {
+    if end.failed && was_blocked {
         return Vec::new();
     }
+    // Where the call has no name it is told by its error, which a test that ran may print as well.
+    let says_blocked = end.error.contains(BLOCKED);
     let view = View::of(call, Name::Shadowcode);
     let tool = view.tool_name.as_str();
     let command = command_of(view.tool_input.as_ref());
@@ -142,7 +144,7 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
             ..Happening::of(Moment::AfterTest, tool)
         });
     }
-    if end.failed {
+    if end.failed && !says_blocked {
         let argument = || paths::argument(call).map(|path| from_project(path, event, scope));
         happenings.push(Happening {
             paths: if paths.is_empty() { argument().into_iter().collect() } else { paths },

@@ -104,11 +104,7 @@ impl World {
     }
 
     fn load(&self) -> load::Loaded {
-        let known = Known {
-            ledger: &self.ledger,
-            kept: self.facts.kept.get(&Name::Shadowcode),
-            prompted: self.facts.prompts > 0,
-        };
+        let known = Known { ledger: &self.ledger, kept: self.facts.kept.get(&Name::Shadowcode) };
         load::load(&self.scope, &self.found(), &known)
     }
 
