@@ -125,22 +125,23 @@ impl Custody {
     /// Whoever traces it is told of its end first, and passes it on, most in a moment. One that does not is killed if it
     /// is the job's own.
     pub(crate) fn finish(&mut self, leader: &Leader) -> Status {
-        /// How long a tracer is given, and as long again once it is killed.
+        /// How long a tracer is given.
         const PATIENCE: Duration = Duration::from_millis(25);
-        let until = Instant::now() + PATIENCE;
-        let mut killed = false;
+        /// How long one that was killed may take to be gone.
+        const DEATH: Duration = Duration::from_secs(1);
+        let (mut until, mut last) = (Instant::now() + PATIENCE, false);
         loop {
             let status = self.ask(leader);
-            let is_late = Instant::now() > until + if killed { PATIENCE } else { Duration::ZERO };
-            match (&status, is_late, killed) {
-                (Status::Ended(_) | Status::Lost, ..) | (_, true, true) => return status,
-                (Status::Running, true, false) => {
-                    self.signal_group(leader, Signal::KILL);
-                    kill_own_tracer(leader);
-                    killed = true;
-                }
-                (Status::Running, false, _) => std::thread::sleep(Duration::from_millis(1)),
+            let is_late = Instant::now() > until;
+            if !matches!(status, Status::Running) || (is_late && last) {
+                return status;
             }
+            if is_late {
+                self.signal_group(leader, Signal::KILL);
+                until = Instant::now() + if kill_own_tracer(leader) { DEATH } else { PATIENCE };
+                last = true;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -314,15 +315,17 @@ fn stop(node: &Node) -> bool {
     true
 }
 
-/// A process of the job's that holds its first one as a debugger does keeps the news of its end to itself.
-fn kill_own_tracer(leader: &Leader) {
-    let Some(tracer) = procfs::tracer(leader.pid) else { return };
-    let Ok(fd) = pidfd_open(tracer, PidfdFlags::empty()) else { return };
+/// A process of the job's that holds its first one as a debugger does keeps the news of its end to itself. Whether
+/// there was one.
+fn kill_own_tracer(leader: &Leader) -> bool {
+    let Some(tracer) = procfs::tracer(leader.pid) else { return false };
+    let Ok(fd) = pidfd_open(tracer, PidfdFlags::empty()) else { return false };
     let is_own = tree::carries(tracer, &[leader.track.mark]) == Some(true);
     // Still so now that it is pinned, and nobody has reaped the leader, whose number that was asked by.
-    if is_own && procfs::tracer(leader.pid) == Some(tracer) && sys::unreaped(leader.fd.as_fd()) {
-        let _ = pidfd_send_signal(&fd, Signal::KILL);
-    }
+    is_own
+        && procfs::tracer(leader.pid) == Some(tracer)
+        && sys::unreaped(leader.fd.as_fd())
+        && pidfd_send_signal(&fd, Signal::KILL).is_ok()
 }
 
 fn kill_below(root: &Node) {

@@ -58,7 +58,8 @@ impl Sweep<'_> {
             let mut round = Round::default();
             let below = tree::below(getpid(), None, |node| self.strike(node, is_late, &mut round));
             self.bury(&below, &round);
-            if round.found == 0 && below.ended.is_empty() && below.whole {
+            // Only what is spared may be a reason for children to be left.
+            if round.found == 0 && round.spares && below.ended.is_empty() && below.whole {
                 return 0;
             }
             // Only what other users own is left, or what the kernel does not let go.
