@@ -519,8 +519,6 @@ mod tests {
         assert!(check_keys(Kind::Patch, &object(json!({"patch": "a", "input": "b"}))).is_err());
     }
 
-    const ALL: [Name; 5] = [Name::Albedo, Name::Celeste, Name::Claude, Name::Codex, Name::Shadowcode];
-
     fn tool() -> impl Strategy<Value = &'static str> {
         prop::sample::select(vec![
             "Bash",
@@ -572,7 +570,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_a_rewrite_makes_runs_as_every_guard_sees_it(
-            name in tool(), asked in input(), rewrite in input(), author in prop::sample::select(ALL.to_vec()),
+            name in tool(), asked in input(), rewrite in input(), author in prop::sample::select(Name::EVERY.to_vec()),
         ) {
             let Ok(event) = crate::event::Event::from_fields(
                 object(json!({"hook_event_name": "PreToolUse", "tool_name": name, "tool_input": asked})), None,
@@ -590,7 +588,7 @@ mod tests {
                 prop_assert!(host.values().any(is_there), "{value} of {rewrite:?} in {host:?}");
             }
             // Whatever key the host takes it from, every guard finds it under its own.
-            for dialect in ALL {
+            for dialect in Name::EVERY {
                 let Some(spelling) = spelling(dialect, call.kind) else { continue };
                 let shown = View::of(&call, dialect).tool_input.unwrap();
                 for (field, own) in spelling.keys {
@@ -607,7 +605,7 @@ mod tests {
 
         #[test]
         fn an_untouched_view_gives_back_the_same_bytes(
-            name in tool(), input in input(), dialect in prop::sample::select(ALL.to_vec()),
+            name in tool(), input in input(), dialect in prop::sample::select(Name::EVERY.to_vec()),
         ) {
             let seen = view(name, Value::Object(input.clone()), dialect);
             let back = host_input(&seen, seen.tool_input.as_ref().unwrap()).unwrap();

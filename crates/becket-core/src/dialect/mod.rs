@@ -141,7 +141,7 @@ impl fmt::Debug for dyn Dialect {
 pub struct Known<'a> {
     /// Becket's own record of answers.
     pub ledger: &'a Ledger,
-    /// What [`Said::keep`] gave earlier in this session; null where it let go of what it had held.
+    /// What [`Said::keep`] gave earlier in this session.
     pub kept: Option<&'a Value>,
 }
 

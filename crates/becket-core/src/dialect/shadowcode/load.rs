@@ -90,7 +90,7 @@ pub(super) struct Loaded {
     pub(super) live: Force,
     /// What the session's task goes by, where one is under way.
     pub(super) frozen: Option<Force>,
-    /// Whether the session holds anything, readable or not, or did once.
+    /// Whether the session holds anything, readable or not.
     pub(super) is_kept: bool,
     /// The moments that any definition listens to.
     pub(super) listened: Vec<Moment>,

@@ -71,7 +71,7 @@ pub(super) fn possible(event: &Event) -> &'static [Moment] {
 }
 
 /// The moments that an event is, in the order in which their hooks run. `was_blocked` says that a gate blocked the call
-/// that the event tells of, whoever's gate it was.
+/// that the event tells of, whosever gate it was.
 pub(super) fn of(event: &Event, scope: &Scope, was_blocked: bool) -> Vec<Happening> {
     match (event.name, &event.tool) {
         (EventName::PreToolUse, Some(call)) => before(call).into_iter().collect(),
@@ -120,8 +120,6 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
     if end.failed && was_blocked {
         return Vec::new();
     }
-    // Where the call has no name it is told by its error, which a test that ran may print as well.
-    let says_blocked = end.error.contains(BLOCKED);
     let view = View::of(call, Name::Shadowcode);
     let tool = view.tool_name.as_str();
     let command = command_of(view.tool_input.as_ref());
@@ -144,7 +142,8 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
             ..Happening::of(Moment::AfterTest, tool)
         });
     }
-    if end.failed && !says_blocked {
+    // Where the call has no name it is told by its error; a test that ran may print the same, so that counts here alone.
+    if end.failed && !end.error.contains(BLOCKED) {
         let argument = || paths::argument(call).map(|path| from_project(path, event, scope));
         happenings.push(Happening {
             paths: if paths.is_empty() { argument().into_iter().collect() } else { paths },
