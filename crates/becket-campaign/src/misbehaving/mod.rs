@@ -119,10 +119,12 @@ impl<'a> Look<'a> {
         while self.hooks < count || batches <= warm_up {
             // Six or seven hooks an event.
             let wanted = u32::try_from(count.saturating_sub(self.hooks) / 6 + 1).unwrap_or(BATCH);
+            let before = self.hooks;
             let answer = agent.fire(wanted.min(BATCH))?;
             self.heard(&answer);
             self.census(Some(&agent), &stage);
-            batches += 1;
+            // Where no hook came to run, nothing is warm yet.
+            batches += u32::from(self.hooks > before);
             let now = Holdings::of(agent.pid());
             let keepers: Vec<Holdings> =
                 census::children(agent.pid()).into_iter().map(Holdings::of).collect();
@@ -130,10 +132,7 @@ impl<'a> Look<'a> {
             let kib = keepers.iter().map(|keeper| keeper.kib).max().unwrap_or(0);
             keeper = Holdings { descriptors, kib, ..keeper };
             if batches == warm_up {
-                first_keeper = keeper;
-            }
-            if batches == warm_up {
-                first = now;
+                (first, first_keeper) = (now, keeper);
             }
             most.descriptors = most.descriptors.max(if batches > warm_up { now.descriptors } else { 0 });
             most.threads = most.threads.max(if batches > warm_up { now.threads } else { 0 });
