@@ -5,7 +5,7 @@ mod file;
 use std::ffi::OsString;
 
 use becket_core::dialect::{Name, Problem};
-use becket_core::place::{Found, Place};
+use becket_core::place::{self, Found, Place};
 use becket_core::scope::{Homes, Settings};
 use becket_core::text;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -278,6 +278,8 @@ fn from_here(named: &Utf8Path) -> Result<Utf8PathBuf, SettingsError> {
 fn read_file(path: &Utf8Path, named: bool) -> Result<Written, Problem> {
     let whole = |message: String| Problem { path: path.to_string(), line: None, column: None, message };
     match read::read(&Place::file(path.to_owned(), LIMIT)) {
+        // Whoever may write it could switch guards off.
+        Found::File(place::File { unsafe_store: Some(why), .. }) => Err(whole(why)),
         Found::File(file) => parse(path, &file.bytes),
         Found::Missing if named => Err(whole("there is no such file".to_owned())),
         Found::Missing => Ok(Written::default()),
