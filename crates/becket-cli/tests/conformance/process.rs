@@ -41,6 +41,12 @@ pub(crate) fn run(place: &Place, step: &Step, number: u32) -> Result<Came, Strin
             command.arg("-c").arg(fill(script)?);
             command
         }
+        // Who starts the tests in the background may have them ignore an interrupt, which would be inherited.
+        None if step.signal.is_some() => {
+            let mut command = Command::new("/usr/bin/env");
+            command.arg("--default-signal").arg(place.fill("{becket}")?);
+            command
+        }
         None => Command::new(place.fill("{becket}")?),
     };
     if step.fire.is_some() {
