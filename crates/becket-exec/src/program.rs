@@ -57,12 +57,13 @@ pub struct LastWords {
     pub exit_unheard: u8,
 }
 
-/// Has these words said, and the process ended, once `after` is over or when the process would end by a fault of its own: no
-/// memory or no stack is left, a limit on processor time is reached. Until [`forget_last_words`]; words set before count no
+/// Has these words said, and the process ended, once `after` is over, when the process would end by a fault of its own (no
+/// memory or no stack is left, a limit on processor time is reached), or when somebody ends it by a signal. Until [`forget_last_words`]; words set before count no
 /// more. What only the kernel can end (KILL, a process that waits for a disk) ends without them.
 ///
-/// For a process that is all this program's own: it takes the signals ALRM, ABRT, SEGV, BUS, ILL, FPE, SYS and XCPU, and the
-/// one timer that a process has. What the program runs has the defaults again.
+/// For a process that is all this program's own: it takes every signal that ends a process save KILL, PIPE, XFSZ and the
+/// real-time ones, and the one timer that a process has; what its starter ignores of those that people send stays ignored. A
+/// process that is forked meanwhile says nothing. What the program runs has the defaults again.
 pub fn set_last_words(words: LastWords, after: Option<Duration>) {
     sys::last_words::set(words, after);
 }

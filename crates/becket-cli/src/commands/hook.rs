@@ -51,9 +51,9 @@ pub(crate) fn run(common: &Common, options: &Hook) -> Result {
 }
 
 /// Has the event refused, whatever becomes of this process: an agent that gets no answer in its time, or sees its hook end
-/// by a signal, goes on.
+/// by a signal, whoever sent it, goes on.
 fn set_last_words(host: Host, event: Option<EventName>, deadline: Option<u64>) {
-    let why = "it came to no verdict: its time or its memory was used up, or it broke";
+    let why = "it came to no verdict: it was ended, its time or its memory was used up, or it broke";
     let words = answer::refuse(host, event, why);
     let words = LastWords {
         stdout: words.stdout.into_bytes(),

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::{MaybeUninit, zeroed};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::time::Duration;
 
 use crate::program::LastWords;
@@ -21,15 +21,36 @@ const SIGNALS: [c_int; 8] = [
     libc::SIGXCPU,
 ];
 
+/// What else ends a process unless it is prepared: somebody sends it. Where whoever started this one has it ignored (a
+/// terminal that hangs up, as under `nohup`), it stays so.
+const SENT: [c_int; 12] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTRAP,
+    libc::SIGSTKFLT,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+];
+
 /// Bytes of the handler's own stack: the usual one may be what is used up.
 const STACK: usize = 64 * 1024;
 
 /// What is to be said, if anything. What stood here once is never freed: a handler may be reading it.
 static WORDS: AtomicPtr<LastWords> = AtomicPtr::new(ptr::null_mut());
 
+/// The process whose words they are: one that was forked from it, and has not gone its own way yet, must not say them too.
+static SPEAKER: AtomicI32 = AtomicI32::new(0);
+
 /// Has these words said, and the process ended, when one of the signals comes; ALRM comes after that time.
 pub(crate) fn set(words: LastWords, after: Option<Duration>) {
     let stack = Box::leak(Box::<[u8]>::new_uninit_slice(STACK));
+    SPEAKER.store(std::process::id().cast_signed(), Ordering::Release);
     WORDS.store(Box::into_raw(Box::new(words)), Ordering::Release);
     let handler: extern "C" fn(c_int) = speak;
     // SAFETY: the stack lives for ever and nobody else uses it. The handler makes system calls only. Each structure is
@@ -42,8 +63,12 @@ pub(crate) fn set(words: LastWords, after: Option<Duration>) {
         action.sa_flags = libc::SA_ONSTACK;
         let mut all = MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigemptyset(all.as_mut_ptr());
-        for signal in SIGNALS {
-            libc::sigaction(signal, &raw const action, ptr::null_mut());
+        for signal in SIGNALS.into_iter().chain(SENT) {
+            let mut before: libc::sigaction = zeroed();
+            libc::sigaction(signal, &raw const action, &raw mut before);
+            if before.sa_sigaction == libc::SIG_IGN && SENT.contains(&signal) {
+                libc::sigaction(signal, &raw const before, ptr::null_mut());
+            }
             libc::sigaddset(all.as_mut_ptr(), signal);
         }
         // Whoever started this process may have blocked them.
@@ -78,7 +103,9 @@ fn start_clock(after: Duration) {
 extern "C" fn speak(signal: c_int) {
     // SAFETY: system calls only; what stands in `WORDS` was put there whole and is never freed.
     unsafe {
-        let Some(words) = WORDS.swap(ptr::null_mut(), Ordering::AcqRel).as_ref() else {
+        let mine = libc::getpid() == SPEAKER.load(Ordering::Acquire);
+        let words = if mine { WORDS.swap(ptr::null_mut(), Ordering::AcqRel) } else { ptr::null_mut() };
+        let Some(words) = words.as_ref() else {
             if signal != libc::SIGALRM {
                 libc::signal(signal, libc::SIG_DFL);
             }
