@@ -25,7 +25,13 @@ pub(crate) fn run(common: &Common, options: &Options, answer: Answer) -> Result 
     let before = engine.approved_content(&loaded, &source);
     let shown = match &options.hash {
         Some(hash) => Some(hash.clone()),
-        None if answer == Answer::Forget && engine.forgets_unseen(&source) => None,
+        // Of what is gone there is nothing to show.
+        None if answer == Answer::Forget
+            && engine.forgets_unseen(&source)
+            && (source.hash.is_none() || !is_terminal()) =>
+        {
+            None
+        }
         None if ask(&source, answer, before.as_deref())? => source.hash.clone(),
         None => {
             output::note("Nothing was changed.");

@@ -220,7 +220,7 @@ impl Loaded {
         let path = scope.workspace.join(&read.path).into_string();
         let standing = self.standing(&path, &read, content.as_deref(), known);
         let definition = read.parsed.ok();
-        let hooks = definition.iter().map(|definition| self.hook(definition, overlay)).collect();
+        let hooks = definition.iter().map(|definition| self.hook(definition, standing, overlay)).collect();
         if is_shown && definition.is_some() {
             self.shown.insert(index);
         }
@@ -258,11 +258,18 @@ impl Loaded {
         }
     }
 
-    fn hook(&self, definition: &Definition, overlay: &Overlay) -> Hook {
+    fn hook(&self, definition: &Definition, standing: Standing, overlay: &Overlay) -> Hook {
         let policy = &self.live.snapshot.policy;
-        let read_only = policy.read_only || overlay.read_only;
-        let level = read_only
-            .then(|| "the permission level is read-only, at which no hook can be enabled".to_owned());
+        let level = if policy.read_only {
+            Some("the permission level is read-only, at which no hook runs or can be enabled".to_owned())
+        } else if overlay.read_only && standing != Standing::Trusted {
+            // A project's file switches no hook off that is enabled.
+            Some(
+                "the project's own permission level is read-only, at which no hook can be enabled".to_owned(),
+            )
+        } else {
+            None
+        };
         Hook {
             index: 0,
             name: Some(definition.name.clone()),

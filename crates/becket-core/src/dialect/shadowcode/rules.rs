@@ -174,8 +174,8 @@ impl Loaded {
         }
     }
 
-    /// What a person is told of a hook that does not run for want of an answer.
-    fn skipped_notice(&self, source: usize, force: &Force) -> Option<Notice> {
+    /// What a person is told of a hook that does not run.
+    fn skipped_notice(&self, source: usize, force: &Force, mode: Mode) -> Notice {
         let path = &self.sources[source].path;
         let shown = text::line(path);
         let quoted = shell_quote(path);
@@ -198,17 +198,26 @@ impl Loaded {
                 "it changed since it was enabled",
                 format!("read it, and enable it with `becket approve {how}`"),
             ),
-            // In plan and review nothing runs, and nobody expects it to.
-            Standing::Trusted if registered => return None,
+            Standing::Trusted if registered && mode == Mode::Plan => {
+                ("no hook runs in plan mode", "it does in build mode".to_owned())
+            }
+            Standing::Trusted if registered && mode == Mode::Review => {
+                ("no hook runs in review mode", "it does in build mode".to_owned())
+            }
+            Standing::Trusted if registered => (
+                "the permission level is read-only, at which no hook runs",
+                "another `permissions.level` in ShadowCode's profile lets it, from the next prompt on"
+                    .to_owned(),
+            ),
             Standing::Trusted => {
                 ("it was enabled while a task was under way", "it counts from the next prompt on".to_owned())
             }
         };
         let hash = self.sources[source].hash.as_deref().unwrap_or_default();
-        Some(Notice {
+        Notice {
             key: format!("shadowcode {why} {path} {hash}"),
             text: format!("shadowcode: the hook in {shown} was skipped: {why}; {way}"),
-        })
+        }
     }
 }
 
@@ -333,7 +342,8 @@ impl<'a> Walk<'a> {
             return;
         }
         self.said.runs.push(run);
-        self.said.notices.extend(self.loaded.skipped_notice(source, self.force));
+        let mode = self.firing.scope.mode;
+        self.said.notices.push(self.loaded.skipped_notice(source, self.force, mode));
     }
 
     fn hook(&mut self, source: usize, happening: &'a Happening, context: Context<'_>) -> Walked {
