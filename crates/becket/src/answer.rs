@@ -16,7 +16,7 @@ use crate::home;
 use crate::nested::Nesting;
 use crate::read::{self, Reader};
 
-/// Why an answer was not taken. Nothing was changed.
+/// Why an answer was not taken. Nothing was changed, save by [`AnswerError::Unfinished`].
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
     /// There is no such source.
@@ -68,6 +68,19 @@ pub enum AnswerError {
     /// The dialect or its store refuses.
     #[error("{0}")]
     Refused(String),
+    /// A decline counts, but the approval that stands in the dialect's own store could not be taken out of it.
+    #[error(
+        "{path} is declined from now on, but the approval in the store of {dialect} itself still stands ({why}); \
+         mend that and decline it again"
+    )]
+    Unfinished {
+        /// The source.
+        path: String,
+        /// The dialect.
+        dialect: &'static str,
+        /// What kept the store from being written.
+        why: FileError,
+    },
     /// A file.
     #[error(transparent)]
     File(#[from] FileError),
@@ -135,7 +148,7 @@ impl Engine {
     /// source stands as before or as answered until the other is. The content is kept before both.
     ///
     /// # Errors
-    /// Nothing was changed, with the reason.
+    /// Nothing was changed, with the reason; or a decline counts, and could not be written everywhere.
     pub fn answer(
         &self,
         workspace: Utf8PathBuf,
@@ -175,7 +188,11 @@ impl Engine {
                 // The decline counts from here on, whatever becomes of the approval in the store.
                 ledger.note_unfinished(source.dialect, &source.path, true);
                 home.write_ledger(&ledger)?;
-                store.write(change)?;
+                store.write(change).map_err(|why| AnswerError::Unfinished {
+                    path: text::line(&source.path).into_owned(),
+                    dialect: source.dialect.title(),
+                    why,
+                })?;
                 ledger.note_unfinished(source.dialect, &source.path, false);
                 home.write_ledger(&ledger)?;
             }

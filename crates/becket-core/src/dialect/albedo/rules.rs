@@ -65,7 +65,8 @@ impl Albedo {
         };
         let definitions = definitions::parse(path, &file.bytes);
         for problem in &definitions.problems {
-            if standing == Standing::Trusted {
+            // Of a file that changed it is told that it did, and one that was declined nobody misses.
+            if matches!(standing, Standing::Trusted | Standing::Untrusted) {
                 self.notices.push(Notice {
                     key: format!("albedo problem {content} {problem}"),
                     text: format!("albedo: {problem}"),
