@@ -125,6 +125,22 @@ pub fn read(path: &Utf8Path, limit: usize) -> Result<Option<Vec<u8>>, FileError>
     Ok(Some(bytes))
 }
 
+/// Whether [`replace`] or [`remove`] would be let change a file, as far as rights go, there or not.
+///
+/// # Errors
+/// It may not be written, or nothing may be put beside it.
+pub fn check_writable(path: &Utf8Path) -> Result<(), FileError> {
+    let may = |path: &Utf8Path| rustix::fs::access(path.as_std_path(), Access::WRITE_OK);
+    if fs::symlink_metadata(path).is_ok() {
+        may(path).map_err(|_| FileError::new(path, "it may not be written"))?;
+    }
+    // What is missing of the way to it is made.
+    let folder = path.ancestors().skip(1).find(|folder| fs::symlink_metadata(folder).is_ok());
+    folder.map_or(Ok(()), |folder| {
+        may(folder).map_err(|_| FileError::new(folder, "nothing may be written into this directory"))
+    })
+}
+
 /// Replaces a file that was read as `before`, or creates it with the directories above it. Whoever reads it sees the
 /// old or the new.
 ///
@@ -133,12 +149,8 @@ pub fn read(path: &Utf8Path, limit: usize) -> Result<Option<Vec<u8>>, FileError>
 pub fn replace(path: &Utf8Path, before: Option<&[u8]>, after: &[u8]) -> Result<(), FileError> {
     let fail = |error: io::Error| FileError::new(path, error);
     let folder = path.parent().unwrap_or_else(|| Utf8Path::new("/"));
-    if before.is_some() {
-        rustix::fs::access(path.as_std_path(), Access::WRITE_OK)
-            .map_err(|_| FileError::new(path, "it may not be written"))?;
-    } else {
-        files::create_directory(folder)?;
-    }
+    check_writable(path)?;
+    files::create_directory(folder)?;
     let mut file = files::temporary(folder).map_err(fail)?;
     let mode = fs::metadata(path).map_or(0o600, |data| data.permissions().mode() & 0o7777);
     file.write_all(after).map_err(fail)?;

@@ -32,13 +32,18 @@ impl Cli {
     }
 }
 
+/// A path that is named: an empty one, as a script's unset variable gives it, names nothing.
+fn path(text: &str) -> Result<Utf8PathBuf, String> {
+    if text.is_empty() { Err("it is empty".to_owned()) } else { Ok(text.into()) }
+}
+
 /// Options of every verb.
 #[derive(Debug, Default, Args)]
 #[cfg_attr(test, derive(PartialEq))]
 #[command(next_help_heading = "Options of every verb")]
 pub(crate) struct Common {
     /// The workspace [default: the session's, else the nearest directory above with hooks or .git]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_parser = path)]
     pub(crate) workspace: Option<Utf8PathBuf>,
 
     /// Only this dialect; may be given several times
@@ -46,11 +51,11 @@ pub(crate) struct Common {
     pub(crate) dialects: Vec<Dialect>,
 
     /// ShadowCode's profile directory
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_parser = path)]
     pub(crate) profile: Option<Utf8PathBuf>,
 
     /// The settings file [default: becket/config.toml in the XDG configuration directory]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_parser = path)]
     pub(crate) config: Option<Utf8PathBuf>,
 
     /// Print JSON
@@ -224,6 +229,7 @@ pub(crate) struct Answer {
 #[cfg_attr(test, derive(PartialEq))]
 pub(crate) struct Project {
     /// Its directory [default: the workspace]
+    #[arg(value_parser = path)]
     pub(crate) directory: Option<Utf8PathBuf>,
 }
 

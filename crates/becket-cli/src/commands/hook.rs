@@ -164,6 +164,11 @@ fn environment(options: &Hook) -> Result<Vec<(OsString, OsString)>> {
     for set in &options.set {
         match set.split_once('=') {
             Some((name, value)) if HOME_VARIABLES.contains(&name) => {
+                if !value.starts_with('/') {
+                    return Err(CommandError::new(format!(
+                        "its line sets {name} to what is no absolute path; write it again with `becket install`"
+                    )));
+                }
                 environment.push((name.into(), value.into()));
             }
             _ => return Err(CommandError::new("its line sets something that is no home")),

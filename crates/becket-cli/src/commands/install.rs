@@ -63,6 +63,7 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
         }
     }
     let mut results = Vec::new();
+    let mut unheard = None;
     for change in changes {
         let title = change.host.title();
         let shown = text::line(change.path.as_str()).into_owned();
@@ -94,7 +95,10 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
                 if !common.json {
                     let is_done = way == Way::In && changed && !options.dry_run;
                     let next = if is_done { next_steps(change.host, places.is_project) } else { "" };
-                    output::print(&format!("{page}{next}"))?;
+                    // What cannot be told of one keeps no other from being done.
+                    if let Err(error) = output::print(&format!("{page}{next}")) {
+                        unheard.get_or_insert(error);
+                    }
                 }
                 for warning in &warnings {
                     output::note(&format!("becket: {warning}"));
@@ -115,6 +119,9 @@ pub(crate) fn run(common: &Common, options: &Options, way: Way) -> Result {
     }
     if common.json {
         output::json(&json!({ "dry_run": options.dry_run, "hosts": Value::from(results) }), true)?;
+    }
+    if let Some(error) = unheard {
+        return Err(error);
     }
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -413,7 +420,11 @@ fn change(host: Host, places: &Places, way: Way) -> Result<Change> {
         (Way::Out, Some(before)) => install::unplugged(host, before).map_err(refused)?,
         (Way::Out, None) => None,
     };
-    Ok(Change { host, path, target, before, after })
+    let change = Change { host, path, target, before, after };
+    if !change.is_nothing() {
+        others::check_writable(&change.target).map_err(CommandError::new)?;
+    }
+    Ok(change)
 }
 
 fn apply(places: &Places, change: &Change, way: Way) -> Result<()> {

@@ -14,6 +14,10 @@ use crate::output;
 pub(crate) fn run(common: &Common) -> Result {
     let engine = engine(common, true)?;
     let loaded = engine.load(engine.workspace(common.workspace.as_deref()));
+    if !loaded.scope.workspace.is_dir() {
+        let workspace = text::line(loaded.scope.workspace.as_str());
+        output::note(&format!("becket: the workspace {workspace} is no directory"));
+    }
     let sources: Vec<&Source> = loaded.rules.iter().flat_map(|rules| rules.sources()).collect();
     let problems: Vec<&Problem> =
         loaded.problems.iter().chain(loaded.rules.iter().flat_map(|rules| rules.problems())).collect();

@@ -47,7 +47,13 @@ pub fn parse(path: &Utf8Path, bytes: &[u8]) -> Result<Written, Problem> {
             }
         };
         let DeValue::Table(entries) = content.get_ref() else {
-            problem(section.span().start, format!("unknown key {}: it is ignored", text::quote(name)));
+            let is_section = TABLE.iter().any(|setting| setting.key.split('.').next() == Some(name));
+            let message = if is_section {
+                format!("`{name}` must be a table, `[{name}]`: it is ignored")
+            } else {
+                format!("unknown key {}: it is ignored", text::quote(name))
+            };
+            problem(section.span().start, message);
             continue;
         };
         for (key, value) in entries {
