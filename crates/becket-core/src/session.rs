@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | the name | the workspace, how many tasks there were | never |
 //! | the session | prompts, what was told, units that the host names, what dialects hold | its end |
-//! | an agent's turn | how often it was continued, continuations under way | its next prompt, a stop that no hook objects to |
+//! | an agent's turn | how often it was continued, continuations under way | its next prompt, a stop that no hook objects to; of a subagent also any stop that lets it go, and its next start |
 //! | the person's turn | that it was halted | the person's next prompt |
 //! | a call | that it was blocked, that it is open | its end, and the next call of its name |
 //!
@@ -70,7 +70,7 @@ pub enum Fact {
         /// SHA-256 of the text the agent goes on with, to know it again if it comes back as a prompt.
         with: String,
     },
-    /// An agent's turn is over: at a stop that no hook objected to, and with a subagent's next prompt or its end.
+    /// An agent's turn is over: at a stop that no hook objected to, and with a subagent's next start or prompt or its end.
     Rested {
         /// The agent's. It starts again, with those of dialects for the same turn.
         counter: Counter,
@@ -125,6 +125,19 @@ pub enum Fact {
     },
     /// All facts so far, added up.
     Sum(Box<Facts>),
+}
+
+impl Fact {
+    /// Whether it ends something of the session's own task.
+    fn ends_task(&self) -> bool {
+        match self {
+            Self::Ended | Self::Kept { value: Value::Null, .. } | Self::Used { agent: None, with: None } => {
+                true
+            }
+            Self::Rested { counter } => counter.agent.is_none(),
+            _ => false,
+        }
+    }
 }
 
 /// A call whose end its host will never report.
@@ -392,8 +405,9 @@ pub fn line(fact: &Fact) -> Option<String> {
 }
 
 /// Applies the session's rules to what the dialects said: notices are told once, and no stop is denied beyond its
-/// bounds. Answers the facts that follow. Must be called with facts that nobody changes until they are stored.
-pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u32) -> Vec<Fact> {
+/// bounds. Answers the facts that follow. Must be called with facts that nobody changes until they are stored. `task` is the
+/// [`Facts::task`] that the event met.
+pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, task: u64, stop_limit: u32) -> Vec<Fact> {
     let mut new = Vec::new();
     if event.name.is_stop() {
         bound_stop(event, voices, facts, stop_limit, &mut new);
@@ -411,6 +425,13 @@ pub fn settle(event: &Event, voices: &mut [Voice], facts: &Facts, stop_limit: u3
     new.extend(blocked_call(event, decision >= Decision::Deny, facts));
     if event.name == EventName::SessionEnd {
         new.extend(ended(event, facts, !new.is_empty()));
+    }
+    if event.name == EventName::SubagentStart {
+        new.extend(event.subagent().and_then(|agent| rested(Some(agent), facts)));
+    }
+    if facts.task() != task {
+        // While hooks ran the person went on. What would end now has, and what has begun since is another's.
+        new.retain(|fact| !fact.ends_task());
     }
     new
 }
@@ -513,7 +534,10 @@ fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, ne
             let with = crate::merge::continue_with(voices).unwrap_or_default();
             new.push(Fact::Continued { counters, with: crate::hash::of(with.trim().as_bytes()) });
         }
-        Decision::Allow | Decision::Grant | Decision::Ask if !dropped => new.extend(rested(agent, facts)),
+        // A subagent that is let go is done, whoever still objects. What it is asked next is another turn.
+        Decision::Allow | Decision::Grant | Decision::Ask if !dropped || agent.is_some() => {
+            new.extend(rested(agent, facts));
+        }
         // It ends against a hook's will. What was counted stays: without a prompt nothing begins anew.
         _ if facts.is_under_way(agent) => {
             new.push(Fact::Used { agent: agent.map(str::to_owned), with: None });

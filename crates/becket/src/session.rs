@@ -98,9 +98,10 @@ impl<'a> Session<'a> {
     pub(crate) fn settle(mut self, event: &Event, voices: &mut Vec<Voice>, stop_limit: u32) -> Vec<String> {
         let began = self.begins.then(|| Fact::Began { workspace: self.scope.workspace.clone() });
         let alone = self.is_alone();
+        let task = self.facts.task();
         let decide = |facts: &Facts, voices: &mut Vec<Voice>| {
             let mut new: Vec<Fact> = began.clone().into_iter().collect();
-            new.extend(session::settle(event, voices, facts, stop_limit));
+            new.extend(session::settle(event, voices, facts, task, stop_limit));
             if alone {
                 let counts = !facts.continued.is_empty() || !facts.under_way.is_empty();
                 // Nothing else tells where such a session ends.

@@ -21,7 +21,7 @@ fn denials(facts: &mut Facts, rounds: usize, voice: &Voice, limit: u32) -> usize
     (0..rounds)
         .filter(|_| {
             let mut voices = [voice.clone()];
-            for fact in settle(&event, &mut voices, facts, limit) {
+            for fact in settle(&event, &mut voices, facts, facts.task(), limit) {
                 facts.add(fact);
             }
             voices[0].said.decision == Decision::Deny
@@ -47,7 +47,7 @@ fn a_bound_that_halts_halts_whichever_bound_ends_it() {
         let mut facts = Facts::default();
         assert_eq!(denials(&mut facts, denied, &voice, limit), denied);
         let mut last = [voice];
-        settle(&stop(r#"{"hook_event_name":"Stop"}"#), &mut last, &facts, limit);
+        settle(&stop(r#"{"hook_event_name":"Stop"}"#), &mut last, &facts, facts.task(), limit);
         assert_eq!((last[0].said.decision, last[0].said.continue_with.as_deref()), (Decision::Halt, None));
     }
 }
@@ -68,16 +68,16 @@ fn a_prompt_that_becket_caused_starts_no_turn() {
     let mut facts = Facts::default();
     denials(&mut facts, 1, &objects(Name::Albedo, 8), 8);
     let own = stop(r#"{"hook_event_name":"UserPromptSubmit","prompt":"more"}"#);
-    let [used] = &settle(&own, &mut [], &facts, 8)[..] else { panic!() };
+    let [used] = &settle(&own, &mut [], &facts, facts.task(), 8)[..] else { panic!() };
     assert!(matches!(used, Fact::Used { agent: None, with: Some(_) }));
     let person = stop(r#"{"hook_event_name":"UserPromptSubmit","prompt":"else"}"#);
-    assert_eq!(settle(&person, &mut [], &facts, 8), [Fact::Prompted]);
+    assert_eq!(settle(&person, &mut [], &facts, facts.task(), 8), [Fact::Prompted]);
 }
 
 /// Applies an event, with what one hook says to it, and answers what came of that.
 fn apply(facts: &mut Facts, event: &Event, said: Said) -> Decision {
     let mut voices = [Voice { dialect: Name::Celeste, said }];
-    for fact in settle(event, &mut voices, facts, 8) {
+    for fact in settle(event, &mut voices, facts, facts.task(), 8) {
         facts.add(fact);
     }
     voices[0].said.decision
@@ -145,7 +145,8 @@ proptest! {
                     } else {
                         prop_assert!(!objects || continued[at] == most.min(8));
                         under_way.retain(|(agent, _)| *agent != at);
-                        continued[at] *= u32::from(objects);
+                        // A subagent that is let go is done; the session's own agent only with nobody's objection.
+                        continued[at] *= u32::from(objects && at == 0);
                     }
                 }
                 Deed::Continue(index) if !under_way.is_empty() => {
@@ -189,9 +190,11 @@ proptest! {
     fn what_only_hooks_keep_going_ends(deeds in prop::collection::vec(deed(false), 0..1_000)) {
         let mut facts = Facts::default();
         let mut denied = 0;
+        let mut done = [false; AGENTS.len()];
         let mut under_way: Vec<(usize, String)> = Vec::new();
         for deed in deeds {
             match deed {
+                Deed::Stop(at, _) if done[at] => {}
                 Deed::Stop(at, _) => {
                     let text = format!("text {}", denied % 2);
                     if apply(&mut facts, &stop_of(AGENTS[at]), goes_on_with(&text, 8, None)) == Decision::Deny {
@@ -199,6 +202,8 @@ proptest! {
                         under_way.push((at, text));
                     } else {
                         under_way.retain(|(agent, _)| *agent != at);
+                        // Only somebody else starts a subagent again; the session's own agent may stop by itself.
+                        done[at] = at != 0;
                     }
                 }
                 Deed::Continue(index) if !under_way.is_empty() => {
@@ -209,6 +214,55 @@ proptest! {
             }
         }
         prop_assert!(denied <= 8 * AGENTS.len());
+    }
+}
+
+#[test]
+fn a_subagent_that_runs_again_is_sent_back_again() {
+    let again = || goes_on_with("more", 1, None);
+    // By its start, by another prompt, or as hosts report it that tell of neither.
+    for agent in ["a", ""] {
+        for between in [Some("SubagentStart"), Some("UserPromptSubmit"), None] {
+            let mut facts = Facts::default();
+            let stop = of("SubagentStop", Some(agent), "");
+            for _run in 0..3 {
+                assert_eq!(apply(&mut facts, &stop, again()), Decision::Deny, "{agent} {between:?}");
+                assert_eq!(apply(&mut facts, &stop, again()), Decision::Allow, "{agent} {between:?}");
+                if let Some(event) = between {
+                    apply(&mut facts, &of(event, Some(agent), "else"), Said::default());
+                }
+            }
+        }
+    }
+    // One that was killed never stopped.
+    let mut facts = Facts::default();
+    assert_eq!(apply(&mut facts, &of("SubagentStop", Some("a"), ""), again()), Decision::Deny);
+    apply(&mut facts, &of("SubagentStart", Some("a"), ""), Said::default());
+    assert_eq!(apply(&mut facts, &of("SubagentStop", Some("a"), ""), again()), Decision::Deny);
+}
+
+#[test]
+fn what_ends_late_ends_nothing_of_the_next_task() {
+    let kept = |value: Value| Said { keep: Some(value), ..Said::default() };
+    for late in ["Stop", "StopFailure", "SessionEnd"] {
+        let mut facts = Facts { remembered: true, ..Facts::default() };
+        apply(&mut facts, &of("UserPromptSubmit", None, "one"), kept(1.into()));
+        let met = facts.task();
+        // While its hooks run a person prompts, and that turn is continued once.
+        apply(&mut facts, &of("UserPromptSubmit", None, "two"), kept(2.into()));
+        apply(&mut facts, &stop_of(None), goes_on_with("more", 8, None));
+        let held = facts.clone();
+        let mut voices = [Voice { dialect: Name::Celeste, said: kept(Value::Null) }];
+        for fact in settle(&of(late, None, ""), &mut voices, &facts, met, 8) {
+            facts.add(fact);
+        }
+        assert_eq!(facts, held, "{late}");
+        // In time it does.
+        let mut voices = [Voice { dialect: Name::Celeste, said: kept(Value::Null) }];
+        for fact in settle(&of(late, None, ""), &mut voices, &facts, facts.task(), 8) {
+            facts.add(fact);
+        }
+        assert!(facts.kept.is_empty(), "{late}");
     }
 }
 
@@ -279,7 +333,11 @@ fn a_session_that_ended_begins_with_its_workspace_alone() {
     let left = Facts { workspace: Some("/w".into()), earlier: ended.earlier, ..Facts::default() };
     assert_eq!(ended, left);
     assert!(ended.task() > tasks);
-    assert_eq!(settle(&of("SessionEnd", None, ""), &mut [], &ended, 8), [], "there is nothing to end");
+    assert_eq!(
+        settle(&of("SessionEnd", None, ""), &mut [], &ended, ended.task(), 8),
+        [],
+        "there is nothing to end"
+    );
 }
 
 #[test]
@@ -316,7 +374,7 @@ fn what_is_let_go_at_a_stop_is_so_if_the_turn_ends_with_it() {
         facts.add(held.clone());
         let said = Said { keep: Some(Value::Null), ..Said::default() };
         let mut voices = [Voice { dialect: Name::Celeste, said }, objects_if(objects)];
-        for fact in settle(&stop_of(None), &mut voices, &facts, 8) {
+        for fact in settle(&stop_of(None), &mut voices, &facts, facts.task(), 8) {
             facts.add(fact);
         }
         assert_eq!(facts.kept.get(&Name::Celeste), left);
@@ -388,11 +446,11 @@ fn notices_are_told_once() {
     let event = stop(r#"{"hook_event_name":"SessionStart"}"#);
     let mut facts = Facts::default();
     let mut first = [voice.clone()];
-    for fact in settle(&event, &mut first, &facts, 8) {
+    for fact in settle(&event, &mut first, &facts, facts.task(), 8) {
         facts.add(fact);
     }
     let mut second = [voice];
-    settle(&event, &mut second, &facts, 8);
+    settle(&event, &mut second, &facts, facts.task(), 8);
     assert_eq!((first[0].said.messages.len(), second[0].said.messages.len()), (1, 0));
 }
 

@@ -673,7 +673,7 @@ fn stops(envelopes: &[&str], answer: &str) -> Vec<(Decision, Option<String>, usi
                 (End::Exited(0), script.as_bytes().to_vec(), vec![], false)
             });
             let mut voices = [Voice { dialect: rules.dialect(), said }];
-            for fact in settle(&event, &mut voices, &facts, 8) {
+            for fact in settle(&event, &mut voices, &facts, facts.task(), 8) {
                 facts.add(fact);
             }
             let outcome = merge::outcome(event.name, voices.into());
@@ -732,7 +732,7 @@ impl Session {
             (End::Exited(0), script.as_bytes().to_vec(), vec![], false)
         });
         let mut voices = [Voice { dialect: rules.dialect(), said }];
-        for fact in settle(event, &mut voices, &self.0, 8) {
+        for fact in settle(event, &mut voices, &self.0, self.0.task(), 8) {
             self.0.add(fact);
         }
         let [voice] = voices;

@@ -168,7 +168,7 @@ impl World {
             assert!(loaded.listens(&event), "it must listen to what it answers");
         }
         let mut voices = [Voice { dialect: Name::Shadowcode, said }];
-        for fact in settle(&event, &mut voices, &facts, 8) {
+        for fact in settle(&event, &mut voices, &facts, facts.task(), 8) {
             self.facts.add(fact);
         }
         let [voice] = voices;
