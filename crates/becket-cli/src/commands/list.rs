@@ -79,8 +79,16 @@ pub(super) fn describe(page: &mut String, source: &Source) {
         (false, _) => "your own, but not believed",
     };
     let _ = writeln!(page, "{path}  [{} {}: {standing}]", source.dialect, source.kind);
-    if let Some(hash) = &source.hash {
-        let _ = writeln!(page, "  hash {hash}");
+    match &source.hash {
+        Some(hash) => drop(writeln!(page, "  hash {hash}")),
+        None => {
+            let quoted = becket::core::spelling::shell_quote(&source.path);
+            let _ = writeln!(
+                page,
+                "  it is gone or cannot be read; take the approval back with `becket forget {}`",
+                text::line(&quoted)
+            );
+        }
     }
     if source.hooks.is_empty() && !source.content.is_empty() {
         // A section that defines no hooks is approved for what it says.
