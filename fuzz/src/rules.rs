@@ -146,7 +146,7 @@ pub(crate) fn fire(
 
 fn reads_back(what: Told) {
     let record = Record { v: VERSION, at: Timestamp(0), what };
-    assert_eq!(Record::parse(record.line().trim_end()).as_ref(), Ok(&record));
+    crate::records::reads_back(record);
 }
 
 /// A run that ended so. What it wrote over 300 bytes was not kept.

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::dialect::{Answer, Name, Timestamp};
 use crate::outcome::Outcome;
+use crate::redact;
 
 /// Version of the form of a line.
 pub const VERSION: u32 = 1;
 
-/// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One line of the journal. [`Record::line`] is the only way in which one is written.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Record {
     /// [`VERSION`].
     pub v: u32,
@@ -59,9 +60,17 @@ pub enum What {
 }
 
 impl Record {
-    /// The record as a line, its newline included.
-    pub fn line(&self) -> String {
-        let mut line = serde_json::to_string(self).unwrap_or_default();
+    /// The record as a line, its newline included, with everything masked in it that looks like a secret.
+    pub fn line(mut self) -> String {
+        #[derive(Serialize)]
+        struct Line {
+            v: u32,
+            at: Timestamp,
+            what: What,
+        }
+        redact::mask_record(&mut self.what);
+        let Self { v, at, what } = self;
+        let mut line = serde_json::to_string(&Line { v, at, what }).unwrap_or_default();
         line.push('\n');
         line
     }

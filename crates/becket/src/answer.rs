@@ -214,7 +214,7 @@ impl Engine {
             answer,
             hash: source.hash.clone(),
         };
-        drop(home.journal(&[Record { v: journal::VERSION, at: home::now(), what }]));
+        drop(home.journal(vec![Record { v: journal::VERSION, at: home::now(), what }]));
         let after = self.load(workspace);
         let standing = after.source(&source.path).map(|source| source.standing);
         Ok(Answered { source, standing })
@@ -239,7 +239,7 @@ impl Engine {
         home.write_ledger(&ledger)?;
         let path = scope.workspace.to_string();
         let what = journal::What::Answered { dialect: Name::Shadowcode, path, answer, hash: None };
-        drop(home.journal(&[Record { v: journal::VERSION, at: home::now(), what }]));
+        drop(home.journal(vec![Record { v: journal::VERSION, at: home::now(), what }]));
         Ok(scope.workspace)
     }
 

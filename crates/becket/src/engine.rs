@@ -11,7 +11,6 @@ use becket_core::ledger::Ledger;
 use becket_core::merge::{self, Voice};
 use becket_core::outcome::{Decision, Outcome};
 use becket_core::place::{Found, Refusal};
-use becket_core::redact;
 use becket_core::scope::{Mode, Scope};
 use becket_core::session::Facts;
 use becket_core::text;
@@ -366,8 +365,6 @@ impl Engine {
         if is_silent && records.is_empty() {
             return Ok(());
         }
-        let mut outcome = outcome.clone();
-        redact::mask_outcome(&mut outcome);
         records.push(Record {
             v: journal::VERSION,
             at: home::now(),
@@ -375,10 +372,10 @@ impl Engine {
                 session: event.session_id.clone(),
                 workspace: loaded.scope.workspace.clone(),
                 tool: event.tool.as_ref().map(|tool| tool.name.clone()),
-                outcome: Box::new(outcome),
+                outcome: Box::new(outcome.clone()),
             },
         });
-        home.journal(&records)
+        home.journal(records)
     }
 }
 

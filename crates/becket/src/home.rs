@@ -280,10 +280,11 @@ impl Home {
     }
 
     /// Adds records to the journal, in one piece.
-    pub(crate) fn journal(&self, records: &[Record]) -> Result<(), FileError> {
+    pub(crate) fn journal(&self, records: Vec<Record>) -> Result<(), FileError> {
         if records.is_empty() {
             return Ok(());
         }
+        let mut lines: String = records.into_iter().map(Record::line).collect();
         let path = self.path.join("journal.jsonl");
         let mut file = self.open_appended(&path)?;
         let size_of = |file: &fs::File| {
@@ -295,7 +296,6 @@ impl Home {
             file = self.open_appended(&path)?;
             size = size_of(&file)?;
         }
-        let mut lines: String = records.iter().map(Record::line).collect();
         if size > 0 && !ends_a_line(&file, size) {
             lines.insert(0, '\n');
         }

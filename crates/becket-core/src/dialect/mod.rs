@@ -167,7 +167,8 @@ pub trait Rules: Send + Sync {
     fn listens(&self, event: &Event) -> bool;
 
     /// The dialect's own record of a run, for the journal: before its start (`finished` is `None`, the checks before
-    /// the start have passed) and after its end.
+    /// the start have passed) and after its end. It holds everything as it is: the journal masks what it stores
+    /// ([`crate::redact`]), but for texts under `type`, `id`, `name`, `event`, `path` and `hash`.
     fn record(&self, _job: &Job, _finished: Option<&Finished>) -> Option<Value> {
         None
     }

@@ -1,5 +1,6 @@
 //! ShadowCode's own records of a run, `hook.started` and `hook.completed`, with one shape of payload.
 //!
+//! They hold everything as it is: the journal masks what it stores.
 //! The core makes no fresh ids: `id` is null here, and whoever writes the journal puts the same fresh one into both.
 
 use serde_json::{Value, json};
@@ -7,7 +8,6 @@ use serde_json::{Value, json};
 use super::load::Loaded;
 use super::output;
 use crate::dialect::{End, Finished, Job};
-use crate::redact;
 
 /// The record of a run before its start (`finished` is `None`) or after its end.
 pub(super) fn of(loaded: &Loaded, job: &Job, finished: Option<&Finished>) -> Option<Value> {
@@ -28,7 +28,7 @@ pub(super) fn of(loaded: &Loaded, job: &Job, finished: Option<&Finished>) -> Opt
             "hash": source.hash,
             "status": status,
             "success": matches!(status, "running" | "passed"),
-            "detail": redact::mask(&detail),
+            "detail": detail,
             "process": finished.and_then(process),
         },
     }))
@@ -53,8 +53,8 @@ fn process(finished: &Finished) -> Option<Value> {
     let (stdout, stderr) = output::fit(&finished.stdout, &finished.stderr);
     Some(json!({
         "ok": finished.end == End::Exited(0),
-        "stdout": redact::mask(&stdout),
-        "stderr": redact::mask(&stderr),
+        "stdout": stdout,
+        "stderr": stderr,
         "exit_code": exit_code,
         "timed_out": finished.end == End::TimedOut,
         "cancelled": finished.end == End::Cancelled,

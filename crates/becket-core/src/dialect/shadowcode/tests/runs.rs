@@ -162,12 +162,9 @@ fn a_failed_compaction_check_halts_and_a_provider_error_stands() {
 }
 
 #[test]
-fn records_have_their_fields_and_hold_no_secret() {
+fn records_have_their_fields() {
     let mut world = World::new();
-    world.hook(
-        ".shadow/hooks/a.yaml",
-        &definition("before_command", "echo TOKEN=ghp_0123456789abcdefghij", ""),
-    );
+    world.hook(".shadow/hooks/a.yaml", &definition("before_command", "echo checked", ""));
     world.fire(PRE);
     let loaded = world.load();
     let job = world.started[0].clone();
@@ -178,16 +175,12 @@ fn records_have_their_fields_and_hold_no_secret() {
         (&json!("hook.started"), &json!("running"), &json!(true), &Value::Null, &json!(""))
     );
     assert_eq!(payload["path"], ".shadow/hooks/a.yaml");
-    assert!(
-        payload["command"].as_str().unwrap().contains("ghp_0123456789"),
-        "what is approved is not masked"
-    );
     let captured =
         |text: &str| Captured { head: text.as_bytes().to_vec(), tail: vec![], total: text.len() as u64 };
     let mut finished = Finished {
         job: job.clone(),
         end: End::Exited(3),
-        stdout: captured("out ghp_0123456789abcdefghij"),
+        stdout: captured("out"),
         stderr: captured("err"),
         duration: Duration::from_millis(12),
         held: true,
@@ -198,7 +191,7 @@ fn records_have_their_fields_and_hold_no_secret() {
     assert_eq!(completed["type"], "hook.completed");
     assert_eq!(
         completed["payload"]["process"],
-        json!({"ok": false, "stdout": "out [masked]", "stderr": "err", "exit_code": 3, "timed_out": false, "cancelled": false, "truncated": true, "duration_ms": 12, "pid": 7})
+        json!({"ok": false, "stdout": "out", "stderr": "err", "exit_code": 3, "timed_out": false, "cancelled": false, "truncated": true, "duration_ms": 12, "pid": 7})
     );
     assert_eq!(
         (&completed["payload"]["status"], &completed["payload"]["detail"]),
