@@ -1,5 +1,7 @@
 //! ShadowCode's moments in the common events: which of the seven happen, and what hooks are told of each.
 
+use std::rc::Rc;
+
 use camino::Utf8Path;
 use serde_json::Value;
 
@@ -18,25 +20,25 @@ use crate::tool::{Kind, ToolCall};
 /// as a failed one.
 pub(super) const BLOCKED: &str = "blocked by ShadowCode's hooks";
 
-/// One moment, with what is told of it.
+/// One moment, with what is told of it. What a model may make long is shared: an edit of many files is as many moments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) moment: Moment,
     /// In ShadowCode's spelling; `model` where the provider failed.
-    pub(super) tool: String,
+    pub(super) tool: Rc<str>,
     pub(super) paths: Vec<String>,
-    pub(super) command: String,
+    pub(super) command: Rc<str>,
     pub(super) exit_code: Option<i64>,
     pub(super) detail: String,
 }
 
 impl Happening {
-    fn of(moment: Moment, tool: &str) -> Self {
+    fn of(moment: Moment, tool: &Rc<str>) -> Self {
         Self {
             moment,
-            tool: tool.to_owned(),
+            tool: Rc::clone(tool),
             paths: Vec::new(),
-            command: String::new(),
+            command: Rc::from(""),
             exit_code: None,
             detail: String::new(),
         }
@@ -80,13 +82,19 @@ pub(super) fn of(event: &Event, scope: &Scope, was_blocked: bool) -> Vec<Happeni
         }
         (EventName::Stop, _) => {
             let detail = event.text("last_assistant_message").unwrap_or_default().to_owned();
-            vec![Happening { detail, ..Happening::of(Moment::OnComplete, "") }]
+            vec![Happening { detail, ..Happening::of(Moment::OnComplete, &Rc::from("")) }]
         }
         (EventName::StopFailure, _) => {
-            vec![Happening { detail: provider_error(event), ..Happening::of(Moment::OnError, "model") }]
+            vec![Happening {
+                detail: provider_error(event),
+                ..Happening::of(Moment::OnError, &Rc::from("model"))
+            }]
         }
         (EventName::PostCompact, _) => {
-            vec![Happening { detail: compaction(event), ..Happening::of(Moment::OnCompaction, "") }]
+            vec![Happening {
+                detail: compaction(event),
+                ..Happening::of(Moment::OnCompaction, &Rc::from(""))
+            }]
         }
         _ => Vec::new(),
     }
@@ -94,23 +102,24 @@ pub(super) fn of(event: &Event, scope: &Scope, was_blocked: bool) -> Vec<Happeni
 
 fn before(call: &ToolCall) -> Option<Happening> {
     let view = View::of(call, Name::Shadowcode);
+    let tool = Rc::from(view.tool_name.as_str());
     match call.kind {
         Kind::Shell | Kind::BackgroundShell => {
             let command = command_of(view.tool_input.as_ref());
-            Some(Happening { command, ..Happening::of(Moment::BeforeCommand, &view.tool_name) })
+            Some(Happening { command, ..Happening::of(Moment::BeforeCommand, &tool) })
         }
-        Kind::Commit => Some(Happening::of(Moment::BeforeCommit, &view.tool_name)),
+        Kind::Commit => Some(Happening::of(Moment::BeforeCommit, &tool)),
         _ => None,
     }
 }
 
 /// The command in ShadowCode's spelling. One that is no text is shown as the JSON it is: a gate that saw nothing
 /// would let it pass.
-fn command_of(input: Option<&Object>) -> String {
+fn command_of(input: Option<&Object>) -> Rc<str> {
     match input.and_then(|input| input.get("command")) {
-        Some(Value::String(command)) => command.clone(),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
+        Some(Value::String(command)) => Rc::from(command.as_str()),
+        Some(Value::Null) | None => Rc::from(""),
+        Some(other) => Rc::from(other.to_string()),
     }
 }
 
@@ -121,7 +130,7 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
         return Vec::new();
     }
     let view = View::of(call, Name::Shadowcode);
-    let tool = view.tool_name.as_str();
+    let tool = &Rc::from(view.tool_name.as_str());
     let command = command_of(view.tool_input.as_ref());
     let paths = paths_of(event, call, scope);
     let mut happenings = Vec::new();
@@ -130,13 +139,13 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
     if edits && !end.failed {
         happenings.extend(paths.iter().map(|path| Happening {
             paths: vec![path.clone()],
-            command: command.clone(),
+            command: Rc::clone(&command),
             ..Happening::of(Moment::AfterEdit, tool)
         }));
     }
     if call.kind == Kind::Shell && lexical::is_test(&command) {
         happenings.push(Happening {
-            command: command.clone(),
+            command: Rc::clone(&command),
             exit_code: end.exit_code,
             detail: end.error.clone(),
             ..Happening::of(Moment::AfterTest, tool)
@@ -164,15 +173,7 @@ fn paths_of(event: &Event, call: &ToolCall, scope: &Scope) -> Vec<String> {
         .and_then(Value::as_array)
         .map(|paths| paths.iter().filter_map(Value::as_str).map(str::to_owned).collect());
     let found = told.filter(|paths| !paths.is_empty()).unwrap_or_else(|| paths::of(call));
-    let mut paths: Vec<String> = Vec::with_capacity(found.len());
-    let mut seen = std::collections::HashSet::new();
-    for path in found {
-        let path = from_project(&path, event, scope);
-        if seen.insert(path.clone()) {
-            paths.push(path);
-        }
-    }
-    paths
+    paths::without_repeats(found.into_iter().map(|path| from_project(&path, event, scope)).collect())
 }
 
 /// A path from the project's directory, where it lies below it: one form for each file, by name alone, whether or not
@@ -241,7 +242,7 @@ mod tests {
         for happening in &found {
             assert!(possible(&event).contains(&happening.moment), "{text}");
         }
-        found.into_iter().map(|found| (found.moment, found.tool, found.paths)).collect()
+        found.into_iter().map(|found| (found.moment, found.tool.to_string(), found.paths)).collect()
     }
 
     fn names(text: &str) -> Vec<&'static str> {
@@ -275,10 +276,10 @@ mod tests {
         );
         let odd =
             of(&event(&tool("PreToolUse", "shell", r#"{"command":["ls","a b"]}"#, "null")), &scope(), false);
-        assert_eq!(odd[0].command, "ls 'a b'");
+        assert_eq!(&*odd[0].command, "ls 'a b'");
         let commit =
             of(&event(&tool("PreToolUse", "git_commit", r#"{"message":"m"}"#, "null")), &scope(), false);
-        assert_eq!(commit[0].command, "");
+        assert_eq!(&*commit[0].command, "");
     }
 
     #[test]
@@ -395,7 +396,7 @@ mod tests {
         let of = |text: &str| of(&event(text), &scope(), false).remove(0);
         assert_eq!(of(r#"{"hook_event_name":"Stop","last_assistant_message":"done"}"#).detail, "done");
         let model = of(r#"{"hook_event_name":"StopFailure","error":"rate_limit","error_details":"429"}"#);
-        assert_eq!((model.tool.as_str(), model.detail.as_str()), ("model", "rate_limit: 429"));
+        assert_eq!((&*model.tool, model.detail.as_str()), ("model", "rate_limit: 429"));
         let compaction = of(
             r#"{"hook_event_name":"PostCompact","session_id":"s","trigger":"auto","compact_summary":"x"}"#,
         );
