@@ -6,7 +6,8 @@ use camino::Utf8Path;
 use serde_json::Value;
 
 use super::definitions::Moment;
-use super::{ending, lexical};
+use super::ending::{self, Ending};
+use super::lexical;
 use crate::dialect::Name;
 use crate::event::{Event, EventName};
 use crate::json::Object;
@@ -125,8 +126,8 @@ fn command_of(input: Option<&Object>) -> Rc<str> {
 
 fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Vec<Happening> {
     let end = ending::of(event);
-    // A call that a gate blocked has not run, so there is neither an error of its tool nor a test that failed.
-    if end.failed && was_blocked {
+    // A call that a gate blocked has not run, however that is reported: there is nothing that comes after it.
+    if was_blocked || says_blocked(call, &end) {
         return Vec::new();
     }
     let view = View::of(call, Name::Shadowcode);
@@ -151,8 +152,7 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
             ..Happening::of(Moment::AfterTest, tool)
         });
     }
-    // Where the call has no name it is told by its error; a test that ran may print the same, so that counts here alone.
-    if end.failed && !end.error.contains(BLOCKED) {
+    if end.failed {
         let argument = || paths::argument(call).map(|path| from_project(path, event, scope));
         happenings.push(Happening {
             paths: if paths.is_empty() { argument().into_iter().collect() } else { paths },
@@ -163,6 +163,13 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
         });
     }
     happenings
+}
+
+/// Whether a call without a name is one that was blocked by its error alone, which repeats the reason: no session knows
+/// it again where there is none, or where its host reports another input than before. What has an exit code has run,
+/// whatever it printed.
+fn says_blocked(call: &ToolCall, end: &Ending) -> bool {
+    call.call_id.is_none() && end.exit_code.is_none() && end.error.contains(BLOCKED)
 }
 
 /// The files of a call: those its result names, else those its input names; from the project's directory where they
@@ -372,10 +379,20 @@ mod tests {
 
     #[test]
     fn a_call_that_a_gate_blocked_is_no_error() {
-        let text = format!(
-            r#"{{"hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{{"command":"x"}},"error":"denied: {BLOCKED} guard"}}"#
-        );
-        assert!(names(&text).is_empty());
+        let said = |more: &str| {
+            names(&format!(
+                r#"{{"hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{{"command":"cargo test"}},{more}}}"#
+            ))
+        };
+        assert!(said(&format!(r#""error":"denied: {BLOCKED} guard""#)).is_empty());
+        // One that ran may print the same, and a call with a name is known by that.
+        for ran in [
+            format!(r#""error":"Exit code 1\nassert: {BLOCKED}: x""#),
+            format!(r#""tool_response":{{"exit_code":1,"error":"{BLOCKED}"}}"#),
+            format!(r#""tool_use_id":"c","error":"{BLOCKED}: x""#),
+        ] {
+            assert_eq!(said(&ran), ["after_test", "on_error"], "{ran}");
+        }
         for (name, more) in [
             ("PostToolUseFailure", r#""error":"refused""#),
             ("PostToolUse", r#""tool_response":{"is_error":true}"#),
@@ -386,9 +403,11 @@ mod tests {
             assert_eq!(names(&text), ["after_test", "on_error"], "{name}");
             assert!(of(&event(&text), &scope(), true).is_empty(), "{name}");
         }
-        // One that ran all the same has run.
-        let ran = tool("PostToolUse", "Bash", r#"{"command":"cargo test"}"#, r#""ok""#);
-        assert_eq!(of(&event(&ran), &scope(), true)[0].moment, Moment::AfterTest);
+        for (called, input) in [("Bash", r#"{"command":"cargo test"}"#), ("Write", r#"{"file_path":"a"}"#)] {
+            let told = tool("PostToolUse", called, input, r#""not run: a hook said no""#);
+            assert_eq!(names(&told).len(), 1);
+            assert!(of(&event(&told), &scope(), true).is_empty(), "{called}");
+        }
     }
 
     #[test]
