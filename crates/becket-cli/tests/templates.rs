@@ -52,7 +52,7 @@ fn filled(command: &str) -> Option<String> {
         json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": VALUE}});
     let event = Event::read(event.to_string().as_bytes(), None).unwrap();
     let firing = Firing { event: &event, look: 1, scope: &scope, session: &Facts::default() };
-    match rules.next(&firing, &[]) {
+    match rules.way(&firing)(Vec::new()) {
         Step::Run(batch) => Some(batch.jobs[0].command.argv[2].to_str().unwrap().to_owned()),
         Step::Done(_) => None,
     }

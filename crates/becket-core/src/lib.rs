@@ -8,6 +8,7 @@
 //! until all has been said; [`session::settle`] applies the session's bounds; [`merge::outcome`] makes one
 //! [`outcome::Outcome`] of it.
 
+mod cd;
 pub mod dialect;
 mod diff;
 pub mod event;

@@ -58,10 +58,11 @@ pub fn hear(
 }
 
 fn ask(rules: &dyn Rules, firing: &Firing<'_>, run: &mut Runner<'_>) -> Said {
-    let mut past = Vec::new();
+    let mut next = rules.way(firing);
+    let mut ended = Vec::new();
     loop {
-        match rules.next(firing, &past) {
-            Step::Run(batch) => past.extend(run(rules, batch)),
+        match next(ended) {
+            Step::Run(batch) => ended = run(rules, batch),
             Step::Done(said) => return *said,
         }
     }
@@ -179,7 +180,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::dialect::{Captured, Dialect, End, Known, Problem, Source, albedo::Albedo, celeste::Celeste};
+    use crate::dialect::{
+        Captured, Dialect, End, Known, Problem, Source, Way, albedo::Albedo, celeste::Celeste,
+    };
     use crate::ledger::Ledger;
     use crate::place::{File, Found};
     use crate::scope::tests::scope;
@@ -209,7 +212,13 @@ mod tests {
         fn listens(&self, _: &Event) -> bool {
             true
         }
-        fn next(&self, firing: &Firing<'_>, _: &[Finished]) -> Step {
+        fn way<'a>(&'a self, firing: &'a Firing<'a>) -> Way<'a> {
+            Box::new(|_| self.judge(firing))
+        }
+    }
+
+    impl Heard<'_> {
+        fn judge(&self, firing: &Firing<'_>) -> Step {
             let word = word(firing.event.tool.as_ref().unwrap().input.as_ref().unwrap());
             self.1.borrow_mut().push((self.0.dialect, firing.look, word));
             let decision = if self.0.forbids.contains(&word) {

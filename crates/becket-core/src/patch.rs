@@ -3,8 +3,7 @@
 //! Agents' own readers of that form forgive different things. Whatever one of them forgives is forgiven here: a file too
 //! many does less harm than one that no guard hears of.
 
-use camino::Utf8PathBuf;
-
+use crate::cd::Cd;
 use crate::{diff, paths};
 
 /// The line with which a patch begins.
@@ -33,18 +32,14 @@ pub fn files(patch: &str) -> Vec<String> {
     paths::without_repeats(found)
 }
 
-/// The files of every patch in a shell command, in its order. A `cd` before a patch is followed.
+/// The files of every patch in a shell command, in its order. A `cd` before a patch is followed, as [`Cd`] knows it.
 pub(crate) fn files_of_command(command: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut directory = Utf8PathBuf::new();
+    let mut cd = Cd::default();
     let mut rest = command;
     while let Some((before, patch, after)) = next_in_command(rest) {
-        for step in before.split(['\n', ';', '&', '|']) {
-            if let Some(to) = step.trim().strip_prefix("cd ") {
-                directory.push(to.trim().trim_matches(['"', '\'']));
-            }
-        }
-        found.extend(files(patch).iter().map(|path| paths::below(directory.as_str(), path)));
+        cd.follow(before);
+        found.extend(files(patch).iter().map(|path| paths::below(cd.directory(), path)));
         rest = after;
     }
     found

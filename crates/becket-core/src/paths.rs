@@ -9,6 +9,9 @@ use crate::patch;
 use crate::spelling;
 use crate::tool::{Kind, ToolCall};
 
+/// Longest path that the system takes, in bytes, with the NUL at its end.
+pub(crate) const LONGEST: usize = 4_096;
+
 /// Keys under which one call names several changes.
 const LISTS: [&str; 3] = ["edits", "replacements", "files"];
 
@@ -43,8 +46,10 @@ pub fn of(call: &ToolCall) -> Vec<String> {
     without_repeats(paths)
 }
 
-/// A path as seen from above `directory`.
+/// A path as seen from above `directory`, if that is one at all.
 pub(crate) fn below(directory: &str, path: &str) -> String {
+    // A model that writes a long one before many files would have all of it written out for each.
+    let directory = if directory.len() < LONGEST { directory } else { "" };
     Utf8Path::new(directory).join(path).into_string()
 }
 
@@ -76,8 +81,9 @@ fn path_in(input: &Object) -> Option<&str> {
 }
 
 pub(crate) fn without_repeats(paths: Vec<String>) -> Vec<String> {
-    let mut seen = std::collections::HashSet::new();
-    paths.into_iter().filter(|path| seen.insert(path.clone())).collect()
+    let mut seen = std::collections::HashSet::with_capacity(paths.len());
+    let first: Vec<bool> = paths.iter().map(|path| seen.insert(path.as_str())).collect();
+    paths.into_iter().zip(first).filter_map(|(path, is_first)| is_first.then_some(path)).collect()
 }
 
 #[cfg(test)]

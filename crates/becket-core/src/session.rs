@@ -17,6 +17,7 @@
 
 mod counter;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
@@ -30,6 +31,7 @@ use crate::json::Object;
 use crate::merge::Voice;
 use crate::outcome::Decision;
 use crate::stored;
+use crate::tool::ToolCall;
 
 /// Version of the form of a line. All earlier ones are read too.
 pub const VERSION: u32 = 2;
@@ -89,12 +91,12 @@ pub enum Fact {
     },
     /// A gate blocked a tool call.
     Blocked {
-        /// The host's name for the call.
+        /// The host's name for the call; where it gives none, what stands for all calls that do the same.
         call: String,
     },
     /// A blocked call ended, or another call of its name began that no gate blocked: some hosts call all of them the same.
     Unblocked {
-        /// The host's name for the call.
+        /// As in [`Fact::Blocked`].
         call: String,
     },
     /// A dialect holds something fast. Of an object, what stands under [`FIRST`] is added to what is held there
@@ -213,7 +215,7 @@ pub struct Facts {
     pub under_way: Vec<UnderWay>,
     /// What a person was told already.
     pub told: BTreeSet<String>,
-    /// Tool calls that a gate blocked, by the host's names.
+    /// Tool calls that a gate blocked, as [`Fact::Blocked`] has them.
     pub blocked: BTreeSet<String>,
     /// What dialects hold fast.
     #[serde(deserialize_with = "stored::by_dialect")]
@@ -354,8 +356,9 @@ impl Facts {
 
     /// Whether a gate blocked the call that the event tells of.
     pub fn is_blocked(&self, event: &Event) -> bool {
-        let call = event.tool.as_ref().and_then(|tool| tool.call_id.as_ref());
-        call.is_some_and(|call| self.blocked.contains(call))
+        // Most sessions have none: nothing is made out of the call then.
+        !self.blocked.is_empty()
+            && event.tool.as_ref().is_some_and(|call| self.blocked.contains(&*known_by(call)))
     }
 
     /// How often one dialect's own bound was used already.
@@ -468,15 +471,28 @@ fn ended(event: &Event, facts: &Facts, adds: bool) -> Option<Fact> {
     }
 }
 
+/// What a call is known again by: the host's name for it, else its tool and input.
+fn known_by(call: &ToolCall) -> Cow<'_, str> {
+    match &call.call_id {
+        Some(name) => Cow::Borrowed(name),
+        None => {
+            let does = serde_json::to_vec(&(&call.name, &call.input)).unwrap_or_default();
+            Cow::Owned(format!("unnamed {}", crate::hash::of(&does)))
+        }
+    }
+}
+
 /// What a tool event does to the mark of a blocked call of its name.
 fn blocked_call(event: &Event, is_denied: bool, facts: &Facts) -> Option<Fact> {
-    let call = event.tool.as_ref()?.call_id.as_ref()?;
-    let is_marked = facts.blocked.contains(call);
-    let call = call.clone();
+    let call = event.tool.as_ref()?;
+    let is_blocked = is_denied && matches!(event.name, EventName::PreToolUse | EventName::PermissionRequest);
+    if !is_blocked && facts.blocked.is_empty() {
+        return None;
+    }
+    let call = known_by(call).into_owned();
+    let is_marked = facts.blocked.contains(&call);
     match event.name {
-        EventName::PreToolUse | EventName::PermissionRequest if is_denied => {
-            (!is_marked).then_some(Fact::Blocked { call })
-        }
+        _ if is_blocked => (!is_marked).then_some(Fact::Blocked { call }),
         // It may be about the call that was blocked.
         EventName::PermissionRequest => None,
         _ => is_marked.then_some(Fact::Unblocked { call }),

@@ -1,8 +1,9 @@
 //! Dialects: one family's way of writing hooks, granting them trust and talking with them.
 //!
 //! A dialect is a pure function of what was read and of what has happened. It names the places that the engine
-//! must read ([`Dialect::places`]), turns what was found into [`Rules`], and from then on is asked again and
-//! again what comes next ([`Rules::next`]): more runs to start side by side, or what all of them said.
+//! must read ([`Dialect::places`]), turns what was found into [`Rules`], and for each event gives a way
+//! ([`Rules::way`]) that is asked again and again what comes next: more runs to start side by side, or what all of them
+//! said.
 
 pub mod albedo;
 pub mod celeste;
@@ -178,9 +179,22 @@ pub trait Rules: Send + Sync {
         None
     }
 
-    /// What comes next, given all runs that have finished for this firing, in the order in which they were given
-    /// out. Called again after each batch until it answers [`Step::Done`].
-    fn next(&self, firing: &Firing<'_>, past: &[Finished]) -> Step;
+    /// The way of one event through these rules. What it answers hangs on the firing and the ends alone.
+    fn way<'a>(&'a self, firing: &'a Firing<'a>) -> Way<'a>;
+}
+
+/// What comes next, given how the runs ended that were asked for last, in the order in which they were given out: none
+/// at first. Called again after each batch until it answers [`Step::Done`], and not after that.
+pub type Way<'a> = Box<dyn FnMut(Vec<Finished>) -> Step + 'a>;
+
+/// The way of a dialect that thinks through all that has ended from the beginning at each step, as suits those where
+/// only people decide how many steps there are.
+fn from_the_beginning<'a>(next: impl Fn(&[Finished]) -> Step + 'a) -> Way<'a> {
+    let mut past = Vec::new();
+    Box::new(move |ended| {
+        past.extend(ended);
+        next(&past)
+    })
 }
 
 /// One event on its way through one dialect.

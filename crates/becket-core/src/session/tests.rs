@@ -367,6 +367,32 @@ fn a_blocked_call_is_one_until_it_ends_or_another_begins() {
 }
 
 #[test]
+fn a_blocked_call_without_a_name_is_known_by_what_it_does() {
+    let call = |event: &str, tool: &str, command: &str| {
+        stop(&format!(
+            r#"{{"hook_event_name":"{event}","tool_name":"{tool}","tool_input":{{"command":"{command}"}}}}"#
+        ))
+    };
+    let mut facts = Facts::default();
+    apply(&mut facts, &call("PreToolUse", "Bash", "ls"), goes_on_with("", 1, None));
+    for (tool, command, is_blocked) in [("Bash", "ls", true), ("Bash", "pwd", false), ("shell", "ls", false)]
+    {
+        let end = call("PostToolUse", tool, command);
+        assert_eq!(facts.is_blocked(&end), is_blocked, "{tool} {command}");
+    }
+    // One with a name is another.
+    let named = stop(
+        r#"{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"c"}"#,
+    );
+    assert!(!facts.is_blocked(&named));
+    let mut ended = facts.clone();
+    apply(&mut ended, &call("PostToolUseFailure", "Bash", "ls"), Said::default());
+    assert_eq!(ended.blocked.len(), 0);
+    apply(&mut facts, &call("PreToolUse", "Bash", "ls"), Said::default());
+    assert_eq!(facts.blocked.len(), 0, "this time it was let through");
+}
+
+#[test]
 fn what_is_let_go_at_a_stop_is_so_if_the_turn_ends_with_it() {
     let held = Fact::Kept { dialect: Name::Celeste, value: true.into() };
     for (objects, left) in [(true, Some(&Value::Bool(true))), (false, None)] {

@@ -7,8 +7,8 @@ use super::definitions::{self, Matcher, Plan};
 use super::reply::{self, Reply};
 use super::{protocol, seal};
 use crate::dialect::{
-    Batch, Bound, End, Finished, Firing, Job, Known, Name, Notice, Problem, Rules, Said, Source, Standing,
-    Step, Then,
+    self, Batch, Bound, End, Finished, Firing, Job, Known, Name, Notice, Problem, Rules, Said, Source,
+    Standing, Step, Then, Way,
 };
 use crate::event::{Event, EventName};
 use crate::hash;
@@ -267,6 +267,12 @@ impl Rules for Albedo {
         !self.notices.is_empty() || self.plans.iter().flatten().any(|plan| plan.event == moment)
     }
 
+    fn way<'a>(&'a self, firing: &'a Firing<'a>) -> Way<'a> {
+        dialect::from_the_beginning(|past| self.next(firing, past))
+    }
+}
+
+impl Albedo {
     fn next(&self, firing: &Firing<'_>, past: &[Finished]) -> Step {
         let mut said = Said { notices: self.notices.clone(), ..Said::default() };
         let Some(moment) = protocol::moment(firing.event) else { return Step::Done(Box::new(said)) };

@@ -6,7 +6,7 @@ use super::chain::Chain;
 use super::definitions::{Definition, Moment};
 use super::sources::{Armed, Loaded};
 use crate::dialect::{
-    Batch, Finished, Firing, Job, Name, Notice, Problem, Rules, Said, Source, Standing, Step,
+    self, Batch, Finished, Firing, Job, Name, Notice, Problem, Rules, Said, Source, Standing, Step, Way,
 };
 use crate::event::{Event, EventName};
 use crate::spelling;
@@ -75,6 +75,12 @@ impl Rules for Celeste {
             || Moment::of(event).is_some_and(|moment| self.due(event, moment).next().is_some())
     }
 
+    fn way<'a>(&'a self, firing: &'a Firing<'a>) -> Way<'a> {
+        dialect::from_the_beginning(|past| self.next(firing, past))
+    }
+}
+
+impl Celeste {
     fn next(&self, firing: &Firing<'_>, past: &[Finished]) -> Step {
         let mut said = Said { notices: self.loaded.notices.clone(), ..Said::default() };
         if firing.session.remembered && self.is_to_keep(firing.event) {

@@ -132,9 +132,10 @@ fn play_with(
 ) -> (Said, Started) {
     let scope = scope();
     let firing = Firing { event, look: 1, scope: &scope, session: facts };
-    let (mut past, mut started) = (Vec::new(), Vec::new());
+    let (mut ended, mut started) = (Vec::new(), Vec::new());
+    let mut next = rules.way(&firing);
     loop {
-        match rules.next(&firing, &past) {
+        match next(std::mem::take(&mut ended)) {
             Step::Done(said) => return (*said, started),
             Step::Run(batch) => {
                 assert_eq!((batch.jobs.len(), batch.at_once), (1, 1), "one at a time");
@@ -151,7 +152,7 @@ fn play_with(
                 ));
                 let (end, stdout, stderr, held) = end(&script);
                 let captured = |head: Vec<u8>| Captured { total: head.len() as u64, head, tail: vec![] };
-                past.push(Finished {
+                ended.push(Finished {
                     job,
                     end,
                     stdout: captured(stdout),

@@ -43,10 +43,11 @@ const MINIMAL: [&str; 11] = [
 /// What keeps tools from waiting for a person or painting for a terminal.
 const FIXED: [(&str, &str); 3] = [("GIT_TERMINAL_PROMPT", "0"), ("PAGER", "cat"), ("NO_COLOR", "1")];
 
-/// What all hooks of one happening are told.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Context<'a> {
-    happening: &'a Happening,
+/// What all hooks of one happening are told, made once for all of them.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// The JSON, or why no hook can be told this.
+    told: Result<String, String>,
 }
 
 #[derive(Serialize)]
@@ -60,76 +61,89 @@ struct Told<'a> {
     detail_truncated: bool,
 }
 
-impl<'a> Context<'a> {
-    pub(super) fn of(happening: &'a Happening) -> Self {
-        Self { happening }
-    }
-
-    fn json(self) -> String {
-        let happening = self.happening;
-        let detail = happening.detail.as_str();
-        let told = Told {
-            event: happening.moment.as_str(),
-            tool: &happening.tool,
-            paths: &happening.paths,
-            command: &happening.command,
-            exit_code: happening.exit_code,
-            detail: &detail[..detail.floor_char_boundary(DETAIL)],
-            detail_truncated: detail.len() > DETAIL,
-        };
-        // Texts and numbers always have a JSON.
-        serde_json::to_string(&told).unwrap_or_default()
+impl Context {
+    pub(super) fn of(happening: &Happening) -> Self {
+        Self { told: told(happening) }
     }
 
     /// Why no hook can be told this.
-    pub(super) fn problem(self) -> Option<String> {
-        let Happening { tool, paths, command, detail, .. } = self.happening;
-        // No byte becomes more than six. What is surely small enough is not written out to be measured: of a patch of
-        // many files that would be done again for each at every step.
-        let texts = [tool.len(), command.len(), detail.len().min(DETAIL)].iter().sum::<usize>();
-        let most = 6 * texts + paths.iter().map(|path| 6 * path.len() + 3).sum::<usize>() + 256;
-        let size = if most > LIMIT { self.json().len() } else { 0 };
-        if size > LIMIT {
-            return Some(format!("the hook's context has {size} bytes, and {LIMIT} are the most"));
-        }
-        let nul = |text: &String| text.contains('\0');
-        (nul(command) || paths.iter().any(nul))
-            .then(|| "the command or path has a NUL in it, which no environment can hold".to_owned())
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.told.as_ref().err().map(String::as_str)
     }
 
-    /// The command of a hook, with its bounds.
-    pub(super) fn command(self, firing: &Firing<'_>, written: &str, timeout: u64) -> Command {
-        let keep = Keep { head: output::HEAD, tail: output::TAIL, over_ends: false };
-        Command {
-            argv: vec!["/bin/sh".into(), "-c".into(), written.into()],
-            directory: firing.scope.workspace.clone(),
-            environment: self.environment(firing),
-            stdin: Arc::default(),
-            timeout: Duration::from_secs(timeout),
-            grace: Duration::ZERO,
-            linger: LINGER,
-            stdout: keep,
-            stderr: keep,
-        }
-    }
-
-    fn environment(self, firing: &Firing<'_>) -> Vec<(OsString, OsString)> {
-        let json = self.json();
-        let path = self.happening.paths.first().map_or("", String::as_str);
+    /// The variables that tell a hook of it.
+    pub(super) fn environment(
+        &self,
+        happening: &Happening,
+        firing: &Firing<'_>,
+    ) -> Vec<(OsString, OsString)> {
+        let json = self.told.as_deref().unwrap_or_default();
+        let path = happening.paths.first().map_or("", String::as_str);
         let session = firing.event.session_id.as_deref().unwrap_or_default();
         let task = task_id(firing);
         let ours = [
-            ("SHADOW_HOOK_EVENT", self.happening.moment.as_str()),
+            ("SHADOW_HOOK_EVENT", happening.moment.as_str()),
             ("SHADOW_HOOK_PATH", path),
-            ("SHADOW_HOOK_COMMAND", &self.happening.command),
+            ("SHADOW_HOOK_COMMAND", &happening.command),
             ("SHADOW_HOOK_TASK_ID", &task),
             ("SHADOW_HOOK_SESSION_ID", session),
-            ("SHADOW_HOOK_CONTEXT", &json),
+            ("SHADOW_HOOK_CONTEXT", json),
         ];
         let mut environment = inherited(firing.scope);
         environment.retain(|(name, _)| !ours.iter().chain(&FIXED).any(|(own, _)| name == own));
         environment.extend(FIXED.iter().chain(&ours).map(|(name, value)| (name.into(), value.into())));
         environment
+    }
+}
+
+fn told(happening: &Happening) -> Result<String, String> {
+    let Happening { moment, tool, paths, command, exit_code, detail } = happening;
+    let too_large =
+        || Err(format!("the hook's context has more than {LIMIT} bytes, and {LIMIT} are the most"));
+    // JSON is never shorter than what it says. A patch of many files in a command that is too long is told of each, and
+    // none of that is written out.
+    let texts = tool.len() + command.len() + paths.iter().map(String::len).sum::<usize>();
+    if texts > LIMIT {
+        return too_large();
+    }
+    let told = Told {
+        event: moment.as_str(),
+        tool,
+        paths,
+        command,
+        exit_code: *exit_code,
+        detail: &detail[..detail.floor_char_boundary(DETAIL)],
+        detail_truncated: detail.len() > DETAIL,
+    };
+    // Texts and numbers always have a JSON.
+    let json = serde_json::to_string(&told).unwrap_or_default();
+    if json.len() > LIMIT {
+        return too_large();
+    }
+    if command.contains('\0') || paths.iter().any(|path| path.contains('\0')) {
+        return Err("the command or path has a NUL in it, which no environment can hold".to_owned());
+    }
+    Ok(json)
+}
+
+/// The command of a hook, with its bounds.
+pub(super) fn command(
+    firing: &Firing<'_>,
+    written: &str,
+    timeout: u64,
+    environment: Vec<(OsString, OsString)>,
+) -> Command {
+    let keep = Keep { head: output::HEAD, tail: output::TAIL, over_ends: false };
+    Command {
+        argv: vec!["/bin/sh".into(), "-c".into(), written.into()],
+        directory: firing.scope.workspace.clone(),
+        environment,
+        stdin: Arc::default(),
+        timeout: Duration::from_secs(timeout),
+        grace: Duration::ZERO,
+        linger: LINGER,
+        stdout: keep,
+        stderr: keep,
     }
 }
 
@@ -172,8 +186,7 @@ mod tests {
         let facts = Facts::default();
         let firing = Firing { event: &event, look: 1, scope, session: &facts };
         Context::of(happening)
-            .command(&firing, "x", 5)
-            .environment
+            .environment(happening, &firing)
             .into_iter()
             .map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
             .collect()
@@ -217,15 +230,15 @@ mod tests {
     fn a_detail_is_cut_and_a_context_is_not() {
         let long = happening("x", &"é".repeat(2_001));
         let context = Context::of(&long);
-        assert!(context.json().contains(r#""detail_truncated":true"#) && context.problem().is_none());
-        assert!(
-            Context::of(&happening("x", &"x".repeat(4_000))).json().contains(r#""detail_truncated":false"#)
-        );
-        let fits = 64_000 - Context::of(&happening("", "")).json().len();
-        assert_eq!(Context::of(&happening(&"x".repeat(fits), "")).problem(), None);
-        assert!(Context::of(&happening(&"x".repeat(fits + 1), "")).problem().unwrap().contains("64000"));
+        assert!(context.told.unwrap().contains(r#""detail_truncated":true"#));
+        let told = |command: &str, detail: &str| Context::of(&happening(command, detail)).told;
+        assert!(told("x", &"x".repeat(4_000)).unwrap().contains(r#""detail_truncated":false"#));
+        let fits = 64_000 - told("", "").unwrap().len();
+        assert_eq!(told(&"x".repeat(fits), "").unwrap().len(), 64_000);
         // Escapes count: the limit is on the JSON.
-        assert!(Context::of(&happening(&"\"".repeat(32_000), "")).problem().is_some());
+        for long in ["x".repeat(fits + 1), "x".repeat(64_001), "\"".repeat(32_000)] {
+            assert!(told(&long, "").unwrap_err().contains("64000"));
+        }
         assert!(Context::of(&happening("a\0b", "")).problem().unwrap().contains("NUL"));
     }
 
@@ -234,7 +247,7 @@ mod tests {
         fn every_context_is_json_that_says_the_command(command in any::<String>(), detail in any::<String>()) {
             let happening = happening(&command, &detail);
             let context = Context::of(&happening);
-            let read: serde_json::Value = serde_json::from_str(&context.json()).unwrap();
+            let read: serde_json::Value = serde_json::from_str(&context.told.unwrap()).unwrap();
             prop_assert_eq!(&read["command"], &command);
         }
     }

@@ -1,10 +1,13 @@
 //! ShadowCode's moments in the common events: which of the seven happen, and what hooks are told of each.
 
+use std::rc::Rc;
+
 use camino::Utf8Path;
 use serde_json::Value;
 
 use super::definitions::Moment;
-use super::{ending, lexical};
+use super::ending::{self, Ending};
+use super::lexical;
 use crate::dialect::Name;
 use crate::event::{Event, EventName};
 use crate::json::Object;
@@ -18,25 +21,25 @@ use crate::tool::{Kind, ToolCall};
 /// as a failed one.
 pub(super) const BLOCKED: &str = "blocked by ShadowCode's hooks";
 
-/// One moment, with what is told of it.
+/// One moment, with what is told of it. What a model may make long is shared: an edit of many files is as many moments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) moment: Moment,
     /// In ShadowCode's spelling; `model` where the provider failed.
-    pub(super) tool: String,
+    pub(super) tool: Rc<str>,
     pub(super) paths: Vec<String>,
-    pub(super) command: String,
+    pub(super) command: Rc<str>,
     pub(super) exit_code: Option<i64>,
     pub(super) detail: String,
 }
 
 impl Happening {
-    fn of(moment: Moment, tool: &str) -> Self {
+    fn of(moment: Moment, tool: &Rc<str>) -> Self {
         Self {
             moment,
-            tool: tool.to_owned(),
+            tool: Rc::clone(tool),
             paths: Vec::new(),
-            command: String::new(),
+            command: Rc::from(""),
             exit_code: None,
             detail: String::new(),
         }
@@ -80,13 +83,19 @@ pub(super) fn of(event: &Event, scope: &Scope, was_blocked: bool) -> Vec<Happeni
         }
         (EventName::Stop, _) => {
             let detail = event.text("last_assistant_message").unwrap_or_default().to_owned();
-            vec![Happening { detail, ..Happening::of(Moment::OnComplete, "") }]
+            vec![Happening { detail, ..Happening::of(Moment::OnComplete, &Rc::from("")) }]
         }
         (EventName::StopFailure, _) => {
-            vec![Happening { detail: provider_error(event), ..Happening::of(Moment::OnError, "model") }]
+            vec![Happening {
+                detail: provider_error(event),
+                ..Happening::of(Moment::OnError, &Rc::from("model"))
+            }]
         }
         (EventName::PostCompact, _) => {
-            vec![Happening { detail: compaction(event), ..Happening::of(Moment::OnCompaction, "") }]
+            vec![Happening {
+                detail: compaction(event),
+                ..Happening::of(Moment::OnCompaction, &Rc::from(""))
+            }]
         }
         _ => Vec::new(),
     }
@@ -94,34 +103,35 @@ pub(super) fn of(event: &Event, scope: &Scope, was_blocked: bool) -> Vec<Happeni
 
 fn before(call: &ToolCall) -> Option<Happening> {
     let view = View::of(call, Name::Shadowcode);
+    let tool = Rc::from(view.tool_name.as_str());
     match call.kind {
         Kind::Shell | Kind::BackgroundShell => {
             let command = command_of(view.tool_input.as_ref());
-            Some(Happening { command, ..Happening::of(Moment::BeforeCommand, &view.tool_name) })
+            Some(Happening { command, ..Happening::of(Moment::BeforeCommand, &tool) })
         }
-        Kind::Commit => Some(Happening::of(Moment::BeforeCommit, &view.tool_name)),
+        Kind::Commit => Some(Happening::of(Moment::BeforeCommit, &tool)),
         _ => None,
     }
 }
 
 /// The command in ShadowCode's spelling. One that is no text is shown as the JSON it is: a gate that saw nothing
 /// would let it pass.
-fn command_of(input: Option<&Object>) -> String {
+fn command_of(input: Option<&Object>) -> Rc<str> {
     match input.and_then(|input| input.get("command")) {
-        Some(Value::String(command)) => command.clone(),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
+        Some(Value::String(command)) => Rc::from(command.as_str()),
+        Some(Value::Null) | None => Rc::from(""),
+        Some(other) => Rc::from(other.to_string()),
     }
 }
 
 fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Vec<Happening> {
     let end = ending::of(event);
-    // A call that a gate blocked has not run, so there is neither an error of its tool nor a test that failed.
-    if end.failed && was_blocked {
+    // A call that a gate blocked has not run, however that is reported: there is nothing that comes after it.
+    if was_blocked || says_blocked(call, &end) {
         return Vec::new();
     }
     let view = View::of(call, Name::Shadowcode);
-    let tool = view.tool_name.as_str();
+    let tool = &Rc::from(view.tool_name.as_str());
     let command = command_of(view.tool_input.as_ref());
     let paths = paths_of(event, call, scope);
     let mut happenings = Vec::new();
@@ -130,20 +140,19 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
     if edits && !end.failed {
         happenings.extend(paths.iter().map(|path| Happening {
             paths: vec![path.clone()],
-            command: command.clone(),
+            command: Rc::clone(&command),
             ..Happening::of(Moment::AfterEdit, tool)
         }));
     }
     if call.kind == Kind::Shell && lexical::is_test(&command) {
         happenings.push(Happening {
-            command: command.clone(),
+            command: Rc::clone(&command),
             exit_code: end.exit_code,
             detail: end.error.clone(),
             ..Happening::of(Moment::AfterTest, tool)
         });
     }
-    // Where the call has no name it is told by its error; a test that ran may print the same, so that counts here alone.
-    if end.failed && !end.error.contains(BLOCKED) {
+    if end.failed {
         let argument = || paths::argument(call).map(|path| from_project(path, event, scope));
         happenings.push(Happening {
             paths: if paths.is_empty() { argument().into_iter().collect() } else { paths },
@@ -156,6 +165,13 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
     happenings
 }
 
+/// Whether a call without a name is one that was blocked by its error alone, which repeats the reason: no session knows
+/// it again where there is none, or where its host reports another input than before. What has an exit code has run,
+/// whatever it printed.
+fn says_blocked(call: &ToolCall, end: &Ending) -> bool {
+    call.call_id.is_none() && end.exit_code.is_none() && end.error.contains(BLOCKED)
+}
+
 /// The files of a call: those its result names, else those its input names; from the project's directory where they
 /// lie below it, for there hooks run.
 fn paths_of(event: &Event, call: &ToolCall, scope: &Scope) -> Vec<String> {
@@ -164,15 +180,7 @@ fn paths_of(event: &Event, call: &ToolCall, scope: &Scope) -> Vec<String> {
         .and_then(Value::as_array)
         .map(|paths| paths.iter().filter_map(Value::as_str).map(str::to_owned).collect());
     let found = told.filter(|paths| !paths.is_empty()).unwrap_or_else(|| paths::of(call));
-    let mut paths: Vec<String> = Vec::with_capacity(found.len());
-    let mut seen = std::collections::HashSet::new();
-    for path in found {
-        let path = from_project(&path, event, scope);
-        if seen.insert(path.clone()) {
-            paths.push(path);
-        }
-    }
-    paths
+    paths::without_repeats(found.into_iter().map(|path| from_project(&path, event, scope)).collect())
 }
 
 /// A path from the project's directory, where it lies below it: one form for each file, by name alone, whether or not
@@ -241,7 +249,7 @@ mod tests {
         for happening in &found {
             assert!(possible(&event).contains(&happening.moment), "{text}");
         }
-        found.into_iter().map(|found| (found.moment, found.tool, found.paths)).collect()
+        found.into_iter().map(|found| (found.moment, found.tool.to_string(), found.paths)).collect()
     }
 
     fn names(text: &str) -> Vec<&'static str> {
@@ -275,10 +283,10 @@ mod tests {
         );
         let odd =
             of(&event(&tool("PreToolUse", "shell", r#"{"command":["ls","a b"]}"#, "null")), &scope(), false);
-        assert_eq!(odd[0].command, "ls 'a b'");
+        assert_eq!(&*odd[0].command, "ls 'a b'");
         let commit =
             of(&event(&tool("PreToolUse", "git_commit", r#"{"message":"m"}"#, "null")), &scope(), false);
-        assert_eq!(commit[0].command, "");
+        assert_eq!(&*commit[0].command, "");
     }
 
     #[test]
@@ -371,10 +379,20 @@ mod tests {
 
     #[test]
     fn a_call_that_a_gate_blocked_is_no_error() {
-        let text = format!(
-            r#"{{"hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{{"command":"x"}},"error":"denied: {BLOCKED} guard"}}"#
-        );
-        assert!(names(&text).is_empty());
+        let said = |more: &str| {
+            names(&format!(
+                r#"{{"hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{{"command":"cargo test"}},{more}}}"#
+            ))
+        };
+        assert!(said(&format!(r#""error":"denied: {BLOCKED} guard""#)).is_empty());
+        // One that ran may print the same, and a call with a name is known by that.
+        for ran in [
+            format!(r#""error":"Exit code 1\nassert: {BLOCKED}: x""#),
+            format!(r#""tool_response":{{"exit_code":1,"error":"{BLOCKED}"}}"#),
+            format!(r#""tool_use_id":"c","error":"{BLOCKED}: x""#),
+        ] {
+            assert_eq!(said(&ran), ["after_test", "on_error"], "{ran}");
+        }
         for (name, more) in [
             ("PostToolUseFailure", r#""error":"refused""#),
             ("PostToolUse", r#""tool_response":{"is_error":true}"#),
@@ -385,9 +403,11 @@ mod tests {
             assert_eq!(names(&text), ["after_test", "on_error"], "{name}");
             assert!(of(&event(&text), &scope(), true).is_empty(), "{name}");
         }
-        // One that ran all the same has run.
-        let ran = tool("PostToolUse", "Bash", r#"{"command":"cargo test"}"#, r#""ok""#);
-        assert_eq!(of(&event(&ran), &scope(), true)[0].moment, Moment::AfterTest);
+        for (called, input) in [("Bash", r#"{"command":"cargo test"}"#), ("Write", r#"{"file_path":"a"}"#)] {
+            let told = tool("PostToolUse", called, input, r#""not run: a hook said no""#);
+            assert_eq!(names(&told).len(), 1);
+            assert!(of(&event(&told), &scope(), true).is_empty(), "{called}");
+        }
     }
 
     #[test]
@@ -395,7 +415,7 @@ mod tests {
         let of = |text: &str| of(&event(text), &scope(), false).remove(0);
         assert_eq!(of(r#"{"hook_event_name":"Stop","last_assistant_message":"done"}"#).detail, "done");
         let model = of(r#"{"hook_event_name":"StopFailure","error":"rate_limit","error_details":"429"}"#);
-        assert_eq!((model.tool.as_str(), model.detail.as_str()), ("model", "rate_limit: 429"));
+        assert_eq!((&*model.tool, model.detail.as_str()), ("model", "rate_limit: 429"));
         let compaction = of(
             r#"{"hook_event_name":"PostCompact","session_id":"s","trigger":"auto","compact_summary":"x"}"#,
         );

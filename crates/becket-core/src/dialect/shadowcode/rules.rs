@@ -1,8 +1,11 @@
 //! ShadowCode's rules: which hooks run at an event, one after the other, and what their ends mean.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
 use serde_json::Value;
 
-use super::context::Context;
+use super::context::{self, Context};
 use super::definitions::{FILE_LIMIT, Moment};
 use super::load::{Force, Loaded, SHOWN};
 use super::moments::{self, BLOCKED, Happening};
@@ -10,7 +13,7 @@ use super::repair::{self, Failure};
 use super::{catalog, lexical, record};
 use crate::dialect::{
     Batch, Bound, End, Finished, Firing, Job, Name, Notice, Problem, Recheck, Rules, Said, Source, Standing,
-    Step, Then,
+    Step, Then, Way,
 };
 use crate::event::{Event, EventName};
 use crate::outcome::{Decision, Run, Status, ToolResult};
@@ -56,32 +59,12 @@ impl Rules for Loaded {
         Some(catalog::of(self))
     }
 
-    fn next(&self, firing: &Firing<'_>, past: &[Finished]) -> Step {
+    fn way<'a>(&'a self, firing: &'a Firing<'a>) -> Way<'a> {
         if firing.event.name == EventName::UserPromptSubmit {
-            return Step::Done(Box::new(self.prompt(firing)));
+            return Box::new(|_| Step::Done(Box::new(self.prompt(firing))));
         }
-        let was_blocked = firing.session.is_blocked(firing.event);
-        let happenings = moments::of(firing.event, firing.scope, was_blocked);
-        let force = self.frozen.as_ref().unwrap_or(&self.live);
-        let mut walk = Walk {
-            loaded: self,
-            firing,
-            force,
-            idle: idle(force, firing.scope),
-            ends: past.iter(),
-            said: Said { notices: self.notices.clone(), ..Said::default() },
-            failures: Vec::new(),
-        };
-        for happening in &happenings {
-            match walk.happening(happening) {
-                Walked::On => {}
-                Walked::Enough => break,
-                Walked::Start(job) => {
-                    return Step::Run(Batch { jobs: vec![*job], at_once: 1, within: None });
-                }
-            }
-        }
-        Step::Done(Box::new(walk.conclude()))
+        let mut walk = Walk::new(self, firing);
+        Box::new(move |ended| walk.next(ended))
     }
 }
 
@@ -238,41 +221,106 @@ fn run(moment: &str, look: u8) -> Run {
     }
 }
 
-/// What comes after one moment of an event, or one hook of it.
-enum Walked {
-    /// The next one.
-    On,
-    /// Nothing more: a gate objected, or nobody wants to know any longer.
-    Enough,
-    /// This must end first.
-    Start(Box<Job>),
+/// One moment of an event on its way through the hooks.
+struct Here {
+    happening: Happening,
+    /// Made once a hook is to be told it.
+    context: OnceCell<Context>,
+    /// The next hook.
+    source: usize,
+    /// How many did not run.
+    skipped: usize,
 }
 
-/// The way through the hooks of an event, as far as their ends are known.
+impl Here {
+    fn new(happening: Happening) -> Self {
+        Self { happening, context: OnceCell::new(), source: 0, skipped: 0 }
+    }
+}
+
+/// The way of an event through its moments, and of each of those through the hooks. It is gone once, whatever number of
+/// runs is on it: how many files an edit has is the model's to say.
 struct Walk<'a> {
     loaded: &'a Loaded,
     firing: &'a Firing<'a>,
     force: &'a Force,
     idle: Option<&'static str>,
-    ends: std::slice::Iter<'a, Finished>,
+    /// The moments that are to come after this one.
+    to_come: std::vec::IntoIter<Happening>,
+    /// `None` before the first moment and after the last.
+    here: Option<Here>,
     said: Said,
-    failures: Vec<Failure<'a>>,
+    /// Hooks that did not run, each told once: an edit of many files would say the same of each.
+    told: HashSet<(usize, Moment)>,
+    failures: Vec<Failure>,
 }
 
 impl<'a> Walk<'a> {
-    fn happening(&mut self, happening: &'a Happening) -> Walked {
+    fn new(loaded: &'a Loaded, firing: &'a Firing<'a>) -> Self {
+        let was_blocked = firing.session.is_blocked(firing.event);
+        let force = loaded.frozen.as_ref().unwrap_or(&loaded.live);
+        Self {
+            loaded,
+            firing,
+            force,
+            idle: idle(force, firing.scope),
+            to_come: moments::of(firing.event, firing.scope, was_blocked).into_iter(),
+            here: None,
+            said: Said { notices: loaded.notices.clone(), ..Said::default() },
+            told: HashSet::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// On to the next run, given how the last one ended.
+    fn next(&mut self, ended: Vec<Finished>) -> Step {
+        let mut goes_on = true;
+        if let Some(here) = self.here.take() {
+            goes_on = ended.into_iter().all(|finished| self.ended(&here.happening, finished));
+            self.here = Some(here);
+        }
+        match goes_on.then(|| self.next_job()).flatten() {
+            Some(job) => Step::Run(Batch { jobs: vec![job], at_once: 1, within: None }),
+            None => Step::Done(Box::new(self.conclude())),
+        }
+    }
+
+    fn next_job(&mut self) -> Option<Job> {
+        loop {
+            let mut here = match self.here.take() {
+                Some(here) => here,
+                None => Here::new(self.to_come.next()?),
+            };
+            if here.source == 0 && self.is_blocked(&here.happening) {
+                return None;
+            }
+            if let Some(job) = self.job_in(&mut here) {
+                self.here = Some(here);
+                return Some(job);
+            }
+        }
+    }
+
+    /// Whether nothing can pass this moment, because of what blocks build work.
+    fn is_blocked(&mut self, happening: &Happening) -> bool {
         let moment = happening.moment;
         let must_hold = moment.is_gate() || moment == Moment::OnComplete;
-        if self.idle.is_none() && must_hold && self.force.is_blocked() {
+        let is_blocked = self.idle.is_none() && must_hold && self.force.is_blocked();
+        if is_blocked {
             let runs = self.loaded.blocked_runs(self.force, moment.as_str(), self.firing.look);
             self.said.runs.extend(runs);
             let detail = self.loaded.blocked(self.force);
             self.failures.push(Failure { name: String::new(), moment, path: None, detail, output: None });
-            return Walked::Enough;
         }
-        let context = Context::of(happening);
-        let mut skipped = 0;
-        for (source, definition) in self.loaded.definitions.iter().enumerate() {
+        is_blocked
+    }
+
+    /// The next run of a moment.
+    fn job_in(&mut self, here: &mut Here) -> Option<Job> {
+        let happening = &here.happening;
+        while let Some(definition) = self.loaded.definitions.get(here.source) {
+            let source = here.source;
+            here.source += 1;
             if let (None, Some(why)) = (self.idle, self.force.drift_of(source)) {
                 self.drifted(source, why, happening);
                 continue;
@@ -283,18 +331,16 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if let Some(why) = self.skipped(source) {
-                skipped += 1;
-                if skipped <= SHOWN {
-                    self.skip(source, moment, why);
+                here.skipped += 1;
+                if here.skipped <= SHOWN {
+                    self.skip(source, happening.moment, why);
                 }
                 continue;
             }
-            match self.hook(source, happening, context) {
-                Walked::On => {}
-                other => return other,
-            }
+            let context = here.context.get_or_init(|| Context::of(happening));
+            return Some(self.job(source, happening, context));
         }
-        Walked::On
+        None
     }
 
     /// An enabled hook that is no longer what was enabled: where it would have run, it has failed.
@@ -305,12 +351,10 @@ impl<'a> Walk<'a> {
         if known.is_some_and(|(events, path_suffix)| !happening.is_for(events, path_suffix)) {
             return;
         }
-        let run = loaded.drifted_run(source, why, moment.as_str(), self.firing.look);
-        // An edit of many files would say the same of each.
-        if self.said.runs.contains(&run) {
+        if !self.told.insert((source, moment)) {
             return;
         }
-        self.said.runs.push(run);
+        self.said.runs.push(loaded.drifted_run(source, why, moment.as_str(), self.firing.look));
         self.failures.push(Failure {
             name: text::line(&loaded.paths[source]).into_owned(),
             moment,
@@ -335,53 +379,55 @@ impl<'a> Walk<'a> {
     }
 
     fn skip(&mut self, source: usize, moment: Moment, why: &str) {
-        let run =
-            Run { detail: why.to_owned(), ..self.loaded.run(source, moment.as_str(), self.firing.look) };
-        // An edit of many files would say the same of each.
-        if self.said.runs.contains(&run) {
+        if !self.told.insert((source, moment)) {
             return;
         }
-        self.said.runs.push(run);
+        let run = self.loaded.run(source, moment.as_str(), self.firing.look);
+        self.said.runs.push(Run { detail: why.to_owned(), ..run });
         let mode = self.firing.scope.mode;
         self.said.notices.push(self.loaded.skipped_notice(source, self.force, mode));
     }
 
-    fn hook(&mut self, source: usize, happening: &'a Happening, context: Context<'_>) -> Walked {
+    /// Takes the end of a run, and says whether it goes on after it.
+    fn ended(&mut self, happening: &Happening, finished: Finished) -> bool {
         let moment = happening.moment;
-        let listed = &self.loaded.sources[source].hooks[0];
+        let source = finished.job.source;
         let mut run = self.loaded.run(source, moment.as_str(), self.firing.look);
-        let Some(finished) = self.ends.next() else {
-            return Walked::Start(Box::new(self.job(source, moment, context)));
-        };
-        judge(&mut run, moment, finished);
+        judge(&mut run, moment, &finished);
+        let name = run.name.clone().unwrap_or_default();
+        self.said.runs.push(run);
         if let Some(directory) = &finished.moved_to {
             self.said
                 .messages
                 .push(format!("shadowcode: the project is gone, so a hook ran in {}", text::line(directory)));
         }
-        self.said.runs.push(run);
-        let Some(why) = detail(finished) else { return Walked::On };
+        let Some(detail) = detail(&finished) else { return true };
+        let goes_on = !moment.is_gate() && finished.end != End::Cancelled;
         self.failures.push(Failure {
-            name: listed.name.clone().unwrap_or_default(),
+            name,
             moment,
-            path: happening.paths.first().map(String::as_str).filter(|_| moment == Moment::AfterEdit),
-            detail: why,
-            output: Some((&finished.stdout, &finished.stderr)),
+            path: happening.paths.first().filter(|_| moment == Moment::AfterEdit).cloned(),
+            detail,
+            output: Some((finished.stdout, finished.stderr)),
         });
-        if moment.is_gate() || finished.end == End::Cancelled { Walked::Enough } else { Walked::On }
+        goes_on
     }
 
-    fn job(&self, source: usize, moment: Moment, context: Context<'_>) -> Job {
+    fn job(&self, source: usize, happening: &Happening, context: &Context) -> Job {
         let listed = &self.loaded.sources[source];
         let scope = self.firing.scope;
         let timeout = self.loaded.definitions[source].as_ref().map_or(1, |definition| definition.timeout);
         let timeout = timeout.min(self.force.snapshot.agent.tool_timeout);
         let command = &listed.hooks[0].command;
+        let problem = context.problem().map(str::to_owned);
+        let refused = problem.or_else(|| lexical::denial(command, &self.force.snapshot.policy));
+        let environment =
+            if refused.is_none() { context.environment(happening, self.firing) } else { Vec::new() };
         Job {
             source,
             hook: 0,
-            moment: moment.as_str().to_owned(),
-            command: context.command(self.firing, command, timeout),
+            moment: happening.moment.as_str().to_owned(),
+            command: context::command(self.firing, command, timeout, environment),
             recheck: Some(Recheck {
                 place: Place {
                     path: scope.workspace.join(&self.loaded.paths[source]),
@@ -391,12 +437,14 @@ impl<'a> Walk<'a> {
                 },
                 hash: listed.hash.clone().unwrap_or_default(),
             }),
-            refused: context.problem().or_else(|| lexical::denial(command, &self.force.snapshot.policy)),
+            refused,
         }
     }
 
-    fn conclude(self) -> Said {
-        let Self { loaded, firing, force, mut said, failures, .. } = self;
+    fn conclude(&mut self) -> Said {
+        let Self { loaded, firing, force, .. } = *self;
+        let mut said = std::mem::take(&mut self.said);
+        let failures = std::mem::take(&mut self.failures);
         let event = firing.event.name;
         let is_end = matches!(event, EventName::Stop | EventName::StopFailure);
         let is_over = is_end && firing.event.subagent().is_none();

@@ -132,9 +132,10 @@ impl World {
         let loaded = self.load();
         let facts = self.facts.clone();
         let firing = Firing { event: &event, look: 1, scope: &self.scope, session: &facts };
-        let mut past: Vec<Finished> = Vec::new();
+        let mut next = loaded.way(&firing);
+        let mut ended: Vec<Finished> = Vec::new();
         let said = loop {
-            match loaded.next(&firing, &past) {
+            match next(std::mem::take(&mut ended)) {
                 Step::Done(said) => break *said,
                 Step::Run(batch) => {
                     assert_eq!((batch.jobs.len(), batch.at_once), (1, 1), "one at a time");
@@ -151,7 +152,7 @@ impl World {
                         tail: vec![],
                         total: text.len() as u64,
                     };
-                    past.push(Finished {
+                    ended.push(Finished {
                         job,
                         end,
                         stdout: captured(""),
