@@ -11,8 +11,9 @@ use camino::Utf8PathBuf;
 use crate::paths::LONGEST;
 
 /// Words after which a command begins.
-const BEFORE: [&str; 13] =
-    ["{", "}", "!", "if", "then", "elif", "else", "while", "until", "do", "time", "command", "builtin"];
+const BEFORE: [&str; 14] = [
+    "{", "}", "!", "if", "then", "elif", "else", "while", "until", "do", "time", "command", "builtin", "exec",
+];
 
 /// What quotes.
 const QUOTES: [char; 3] = ['\'', '"', '`'];
@@ -171,7 +172,9 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn next(&mut self) -> Option<Token> {
-        let is_blank = |character: char| character.is_whitespace() && character != '\n';
+        // What is read or written where the command goes is no directory it goes to.
+        let is_blank =
+            |character: char| character.is_whitespace() && character != '\n' || "<>".contains(character);
         self.rest = self.rest.trim_start_matches(is_blank);
         if self.rest == "\\\n" {
             // The command goes on in the next line.
@@ -198,7 +201,7 @@ impl<'a> Words<'a> {
         while let Some(character) = self.rest.chars().next() {
             let (this, after) = self.rest.split_at(character.len_utf8());
             match character {
-                '\n' | ';' | '&' | '|' | '(' | ')' => break,
+                '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>' => break,
                 _ if character.is_whitespace() => break,
                 '\\' => match after.chars().next() {
                     Some('\n') | None => self.rest = "",
@@ -324,6 +327,7 @@ mod tests {
             "command cd sub || exit\n",
             "X=1 cd sub\n",
             "cd sub 2>&1 >/dev/null; ",
+            "cd sub>/dev/null 2>&1; ",
             "cd sub # there; cd no\n",
             "cd su\"b\" && ",
             "cd 'sub' && ",

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | the name | the workspace, how many tasks there were | never |
 //! | the session | prompts, what was told, units that the host names, what dialects hold | its end |
-//! | an agent's turn | how often it was continued, continuations under way | its next prompt, a stop that no hook objects to; of a subagent also any stop that lets it go, and its next start |
+//! | an agent's turn | how often it was continued, continuations under way | its next prompt, a stop that no hook objects to; of a subagent also its next start, and the person's next prompt |
 //! | the person's turn | that it was halted | the person's next prompt |
 //! | a call | that it was blocked, that it is open | its end, and the next call of its name |
 //!
@@ -17,7 +17,6 @@
 
 mod counter;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
@@ -42,8 +41,8 @@ pub const FIRST: &str = "first";
 /// Most keys of told notices that are remembered; beyond that the first are told again.
 const MOST_TOLD: usize = 2_000;
 
-/// Most blocked calls that are remembered: a host reports the end of one soon or never.
-const MOST_BLOCKED: usize = 500;
+/// Most marks of blocked calls that are remembered, two a call: a host reports the end of one soon or never.
+const MOST_BLOCKED: usize = 1_000;
 
 /// Most calls that are held open; the oldest goes first.
 const MOST_OPEN: usize = 32;
@@ -91,7 +90,7 @@ pub enum Fact {
     },
     /// A gate blocked a tool call.
     Blocked {
-        /// The host's name for the call; where it gives none, what stands for all calls that do the same.
+        /// The host's name for the call, alone or with what stands for what it does; without a name that alone.
         call: String,
     },
     /// A blocked call ended, or another call of its name began that no gate blocked: some hosts call all of them the same.
@@ -236,6 +235,8 @@ impl Facts {
             Fact::Prompted => {
                 self.prompts += 1;
                 self.start_turn(None);
+                // Nor is a subagent, of which perhaps neither name nor start is reported, held to what was before.
+                self.continued.start_turns();
                 self.halted = None;
             }
             Fact::Ended => *self = self.begun_again(),
@@ -355,10 +356,15 @@ impl Facts {
     }
 
     /// Whether a gate blocked the call that the event tells of.
-    pub fn is_blocked(&self, event: &Event) -> bool {
+    pub fn blocked(&self, event: &Event) -> Blocked {
         // Most sessions have none: nothing is made out of the call then.
-        !self.blocked.is_empty()
-            && event.tool.as_ref().is_some_and(|call| self.blocked.contains(&*known_by(call)))
+        let Some(call) = event.tool.as_ref().filter(|_| !self.blocked.is_empty()) else { return Blocked::No };
+        let marks = marks(event, call);
+        match (marks.iter().any(|mark| self.blocked.contains(mark)), marks.last()) {
+            (true, Some(last)) if call.call_id.is_some() && self.blocked.contains(last) => Blocked::Surely,
+            (true, _) => Blocked::Perhaps,
+            (false, _) => Blocked::No,
+        }
     }
 
     /// How often one dialect's own bound was used already.
@@ -370,6 +376,17 @@ impl Facts {
     pub fn continuations(&self, event: &Event) -> u32 {
         self.continued.get(&Counter::turn(event.subagent()))
     }
+}
+
+/// Whether a gate blocked a call whose end is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocked {
+    /// None did.
+    No,
+    /// One of its name, by which some hosts call several; or one without a name that does the same.
+    Perhaps,
+    /// One of its name that does the same.
+    Surely,
 }
 
 /// What of a session could not be read: then its facts are not all there are.
@@ -471,31 +488,36 @@ fn ended(event: &Event, facts: &Facts, adds: bool) -> Option<Fact> {
     }
 }
 
-/// What a call is known again by: the host's name for it, else its tool and input.
-fn known_by(call: &ToolCall) -> Cow<'_, str> {
+/// By what a blocked call is known again: the host's name for it, alone and with what it does, or, without a name, by what
+/// it does alone. The last is the surest.
+fn marks(event: &Event, call: &ToolCall) -> Vec<String> {
+    let does = serde_json::to_vec(&(event.subagent(), &call.name, &call.input)).unwrap_or_default();
+    let does = crate::hash::of(&does);
     match &call.call_id {
-        Some(name) => Cow::Borrowed(name),
-        None => {
-            let does = serde_json::to_vec(&(&call.name, &call.input)).unwrap_or_default();
-            Cow::Owned(format!("unnamed {}", crate::hash::of(&does)))
-        }
+        Some(name) => vec![name.clone(), format!("{name} {does}")],
+        None => vec![format!("unnamed {does}")],
     }
 }
 
-/// What a tool event does to the mark of a blocked call of its name.
-fn blocked_call(event: &Event, is_denied: bool, facts: &Facts) -> Option<Fact> {
-    let call = event.tool.as_ref()?;
+/// What a tool event does to the marks of a blocked call of its name.
+fn blocked_call(event: &Event, is_denied: bool, facts: &Facts) -> Vec<Fact> {
+    let Some(call) = &event.tool else { return Vec::new() };
     let is_blocked = is_denied && matches!(event.name, EventName::PreToolUse | EventName::PermissionRequest);
     if !is_blocked && facts.blocked.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let call = known_by(call).into_owned();
-    let is_marked = facts.blocked.contains(&call);
+    let marks = marks(event, call).into_iter();
     match event.name {
-        _ if is_blocked => (!is_marked).then_some(Fact::Blocked { call }),
+        _ if is_blocked => {
+            let new = marks.filter(|mark| !facts.blocked.contains(mark));
+            new.map(|call| Fact::Blocked { call }).collect()
+        }
         // It may be about the call that was blocked.
-        EventName::PermissionRequest => None,
-        _ => is_marked.then_some(Fact::Unblocked { call }),
+        EventName::PermissionRequest => Vec::new(),
+        _ => {
+            let known = marks.filter(|mark| facts.blocked.contains(mark));
+            known.map(|call| Fact::Unblocked { call }).collect()
+        }
     }
 }
 
@@ -550,10 +572,7 @@ fn bound_stop(event: &Event, voices: &mut [Voice], facts: &Facts, limit: u32, ne
             let with = crate::merge::continue_with(voices).unwrap_or_default();
             new.push(Fact::Continued { counters, with: crate::hash::of(with.trim().as_bytes()) });
         }
-        // A subagent that is let go is done, whoever still objects. What it is asked next is another turn.
-        Decision::Allow | Decision::Grant | Decision::Ask if !dropped || agent.is_some() => {
-            new.extend(rested(agent, facts));
-        }
+        Decision::Allow | Decision::Grant | Decision::Ask if !dropped => new.extend(rested(agent, facts)),
         // It ends against a hook's will. What was counted stays: without a prompt nothing begins anew.
         _ if facts.is_under_way(agent) => {
             new.push(Fact::Used { agent: agent.map(str::to_owned), with: None });

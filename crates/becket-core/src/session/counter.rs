@@ -114,6 +114,11 @@ impl Counts {
         self.0.retain(|(counter, _)| !counter.is_of_turn(agent));
     }
 
+    /// As [`Counts::start_turn`], for every agent.
+    pub(super) fn start_turns(&mut self) {
+        self.0.retain(|(counter, _)| counter.unit.is_some());
+    }
+
     fn set(&mut self, counter: Counter, times: u32) {
         self.0.retain(|(known, _)| *known != counter);
         self.0.push((counter, times));

@@ -98,15 +98,16 @@ fn start_clock(after: Duration) {
     }
 }
 
-/// Says the words and ends the process. Where there are none the signal does what it does by default, once it comes again:
-/// a fault does at once.
+/// Says the words and ends the process. Where there are none a fault does what it does by default, as it comes again at once,
+/// and what is sent does nothing.
 extern "C" fn speak(signal: c_int) {
     // SAFETY: system calls only; what stands in `WORDS` was put there whole and is never freed.
     unsafe {
         let mine = libc::getpid() == SPEAKER.load(Ordering::Acquire);
         let words = if mine { WORDS.swap(ptr::null_mut(), Ordering::AcqRel) } else { ptr::null_mut() };
         let Some(words) = words.as_ref() else {
-            if signal != libc::SIGALRM {
+            // Who sends one while the answer is being written would have it torn: only a fault ends the process now.
+            if SIGNALS.contains(&signal) && signal != libc::SIGALRM {
                 libc::signal(signal, libc::SIG_DFL);
             }
             return;

@@ -14,6 +14,7 @@ use crate::json::Object;
 use crate::paths;
 use crate::place;
 use crate::scope::Scope;
+use crate::session::{Blocked, Facts};
 use crate::spelling::View;
 use crate::tool::{Kind, ToolCall};
 
@@ -73,13 +74,13 @@ pub(super) fn possible(event: &Event) -> &'static [Moment] {
     }
 }
 
-/// The moments that an event is, in the order in which their hooks run. `was_blocked` says that a gate blocked the call
+/// The moments that an event is, in the order in which their hooks run. The session knows whether a gate blocked the call
 /// that the event tells of, whosever gate it was.
-pub(super) fn of(event: &Event, scope: &Scope, was_blocked: bool) -> Vec<Happening> {
+pub(super) fn of(event: &Event, scope: &Scope, session: &Facts) -> Vec<Happening> {
     match (event.name, &event.tool) {
         (EventName::PreToolUse, Some(call)) => before(call).into_iter().collect(),
         (EventName::PostToolUse | EventName::PostToolUseFailure, Some(call)) => {
-            after(event, call, scope, was_blocked)
+            after(event, call, scope, session)
         }
         (EventName::Stop, _) => {
             let detail = event.text("last_assistant_message").unwrap_or_default().to_owned();
@@ -124,10 +125,16 @@ fn command_of(input: Option<&Object>) -> Rc<str> {
     }
 }
 
-fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Vec<Happening> {
+fn after(event: &Event, call: &ToolCall, scope: &Scope, session: &Facts) -> Vec<Happening> {
     let end = ending::of(event);
-    // A call that a gate blocked has not run, however that is reported: there is nothing that comes after it.
-    if was_blocked || says_blocked(call, &end) {
+    // A call that a gate blocked has not run, however that is reported: there is nothing that comes after it. What may be
+    // another one counts as that one where it failed: a check too many does less harm than one that is lost.
+    let has_run = match session.blocked(event) {
+        Blocked::Surely => false,
+        Blocked::Perhaps => !end.failed,
+        Blocked::No => !says_blocked(call, &end, session),
+    };
+    if !has_run {
         return Vec::new();
     }
     let view = View::of(call, Name::Shadowcode);
@@ -165,11 +172,12 @@ fn after(event: &Event, call: &ToolCall, scope: &Scope, was_blocked: bool) -> Ve
     happenings
 }
 
-/// Whether a call without a name is one that was blocked by its error alone, which repeats the reason: no session knows
-/// it again where there is none, or where its host reports another input than before. What has an exit code has run,
+/// Whether a call is one that was blocked by its error alone, which repeats the reason: no session knows it again where none
+/// is remembered, or, without a name, where its host reports another input than before. What has an exit code has run,
 /// whatever it printed.
-fn says_blocked(call: &ToolCall, end: &Ending) -> bool {
-    call.call_id.is_none() && end.exit_code.is_none() && end.error.contains(BLOCKED)
+fn says_blocked(call: &ToolCall, end: &Ending, session: &Facts) -> bool {
+    let is_unknown = call.call_id.is_none() || !session.remembered;
+    is_unknown && end.exit_code.is_none() && end.error.contains(BLOCKED)
 }
 
 /// The files of a call: those its result names, else those its input names; from the project's directory where they
@@ -236,16 +244,36 @@ fn compaction(event: &Event) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Said;
+    use crate::merge::Voice;
+    use crate::outcome::Decision;
     use crate::scope::tests::scope;
+    use crate::session::settle;
     use serde_json::json;
 
     fn event(text: &str) -> Event {
         Event::read(text.as_bytes(), None).unwrap()
     }
 
+    fn remembered() -> Facts {
+        Facts { remembered: true, ..Facts::default() }
+    }
+
+    /// What a session knows in which the call that is told of was denied.
+    fn blocked(text: &str) -> Facts {
+        let name = event(text).name.as_str();
+        let before = event(&text.replace(name, "PreToolUse"));
+        let said = Said { decision: Decision::Deny, ..Said::default() };
+        let mut facts = remembered();
+        for fact in settle(&before, &mut [Voice { dialect: Name::Albedo, said }], &facts.clone(), 0, 8) {
+            facts.add(fact);
+        }
+        facts
+    }
+
     fn moments(text: &str) -> Vec<(Moment, String, Vec<String>)> {
         let event = event(text);
-        let found = of(&event, &scope(), false);
+        let found = of(&event, &scope(), &remembered());
         for happening in &found {
             assert!(possible(&event).contains(&happening.moment), "{text}");
         }
@@ -281,11 +309,17 @@ mod tests {
             names(&tool("PreToolUse", "Bash", r#"{"command":"git commit -m x"}"#, "null")),
             ["before_command"]
         );
-        let odd =
-            of(&event(&tool("PreToolUse", "shell", r#"{"command":["ls","a b"]}"#, "null")), &scope(), false);
+        let odd = of(
+            &event(&tool("PreToolUse", "shell", r#"{"command":["ls","a b"]}"#, "null")),
+            &scope(),
+            &remembered(),
+        );
         assert_eq!(&*odd[0].command, "ls 'a b'");
-        let commit =
-            of(&event(&tool("PreToolUse", "git_commit", r#"{"message":"m"}"#, "null")), &scope(), false);
+        let commit = of(
+            &event(&tool("PreToolUse", "git_commit", r#"{"message":"m"}"#, "null")),
+            &scope(),
+            &remembered(),
+        );
         assert_eq!(&*commit[0].command, "");
     }
 
@@ -401,18 +435,23 @@ mod tests {
                 r#"{{"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"cargo test"}},{more}}}"#
             );
             assert_eq!(names(&text), ["after_test", "on_error"], "{name}");
-            assert!(of(&event(&text), &scope(), true).is_empty(), "{name}");
+            assert!(of(&event(&text), &scope(), &blocked(&text)).is_empty(), "{name}");
         }
         for (called, input) in [("Bash", r#"{"command":"cargo test"}"#), ("Write", r#"{"file_path":"a"}"#)] {
-            let told = tool("PostToolUse", called, input, r#""not run: a hook said no""#);
+            let unnamed = tool("PostToolUse", called, input, r#""not run: a hook said no""#);
+            // Of two that do the same it may be the other one.
+            assert_eq!(of(&event(&unnamed), &scope(), &blocked(&unnamed)).len(), 1);
+            let told = unnamed.replacen('{', r#"{"tool_use_id":"c","#, 1);
+            let other = told.replace("cargo test", "ls").replace("\"a\"", "\"b\"");
+            assert_eq!(of(&event(&told), &scope(), &blocked(&other)).len(), 1, "another of its name");
             assert_eq!(names(&told).len(), 1);
-            assert!(of(&event(&told), &scope(), true).is_empty(), "{called}");
+            assert!(of(&event(&told), &scope(), &blocked(&told)).is_empty(), "{called}");
         }
     }
 
     #[test]
     fn ends_and_compactions_are_told() {
-        let of = |text: &str| of(&event(text), &scope(), false).remove(0);
+        let of = |text: &str| of(&event(text), &scope(), &remembered()).remove(0);
         assert_eq!(of(r#"{"hook_event_name":"Stop","last_assistant_message":"done"}"#).detail, "done");
         let model = of(r#"{"hook_event_name":"StopFailure","error":"rate_limit","error_details":"429"}"#);
         assert_eq!((&*model.tool, model.detail.as_str()), ("model", "rate_limit: 429"));

@@ -181,6 +181,11 @@ impl Loaded {
                 "it changed since it was enabled",
                 format!("read it, and enable it with `becket approve {how}`"),
             ),
+            Standing::Trusted if registered && force.snapshot.policy.read_only => (
+                "the permission level is read-only, at which no hook runs",
+                "another `permissions.level` in ShadowCode's profile lets it, from the next prompt on"
+                    .to_owned(),
+            ),
             Standing::Trusted if registered && mode == Mode::Plan => {
                 ("no hook runs in plan mode", "it does in build mode".to_owned())
             }
@@ -257,14 +262,13 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(loaded: &'a Loaded, firing: &'a Firing<'a>) -> Self {
-        let was_blocked = firing.session.is_blocked(firing.event);
         let force = loaded.frozen.as_ref().unwrap_or(&loaded.live);
         Self {
             loaded,
             firing,
             force,
             idle: idle(force, firing.scope),
-            to_come: moments::of(firing.event, firing.scope, was_blocked).into_iter(),
+            to_come: moments::of(firing.event, firing.scope, firing.session).into_iter(),
             here: None,
             said: Said { notices: loaded.notices.clone(), ..Said::default() },
             told: HashSet::new(),
