@@ -234,9 +234,10 @@ impl Facts {
             }
             Fact::Prompted => {
                 self.prompts += 1;
-                self.start_turn(None);
-                // Nor is a subagent, of which perhaps neither name nor start is reported, held to what was before.
+                // Of subagents too: perhaps neither their names nor their starts are reported. What they were told to go on
+                // with may still come back.
                 self.continued.start_turns();
+                self.under_way.retain(|one| one.agent.is_some());
                 self.halted = None;
             }
             Fact::Ended => *self = self.begun_again(),
